@@ -140,11 +140,9 @@ def _steady(
 ) -> SteadySharing | None:
     """Steady state of one draw; None where it cannot carry the stream."""
     try:
-        return (
-            open_sharing(stages, rate)
-            if programs is None and rate
-            else closed_sharing(stages, programs or 0, think=think)
-        )
+        if rate is not None:
+            return open_sharing(stages, rate)
+        return closed_sharing(stages, programs or 0, think=think)
     except UnstableError:
         if raises:
             raise

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Programs up to which a slowdown is computed; beyond it there is an asymptote.
 MOST_PROGRAMS: Final = 100_000
+#: Numbers of programs by curves that are computed at a time.
+_AT_ONCE: Final = 2_000_000
 
 
 class Curves(NamedTuple):
@@ -48,16 +50,24 @@ class Curves(NamedTuple):
         """Time at the storage over that of the stage alone: a closed network, by the arrival theorem."""
         if programs == 1:
             return self.io_share
-        here = np.arange(1.0, programs + 1.0)
-        speed = storage_speed(here, self.streams[:, None], self.loss[:, None])
-        # A stage that is all storage has no think time: then all are there, all the time.
-        think = np.maximum(1.0 - self.io_share, 1e-12)[:, None]
-        with np.errstate(divide="ignore"):
-            climb = np.log((programs - here[:-1]) / speed[:, :-1] * self.io_share[:, None] / think)
-        weights = np.concatenate([np.zeros((len(climb), 1)), np.cumsum(climb, axis=1)], axis=1)
-        weights = np.exp(weights - weights.max(axis=1, keepdims=True))
-        seen = weights / weights.sum(axis=1, keepdims=True)  # by an arrival, who is not among them
-        return np.asarray(self.io_share * (seen * (here / speed)).sum(axis=1))
+        found = np.zeros(self.io_share.size)
+        users = np.flatnonzero(self.io_share > 0.0)
+        for some in np.array_split(users, max(1, users.size * programs // _AT_ONCE)):
+            found[some] = _residence(programs, self.io_share[some], self.streams[some], self.loss[some])
+        return found
+
+
+def _residence(programs: int, io_share: Array, streams: Array, loss: Array) -> Array:
+    """Residence of `Curves` for some curves that use the storage."""
+    here = np.arange(1.0, programs + 1.0)
+    speed = storage_speed(here, streams[:, None], loss[:, None])
+    # A stage that is all storage has no think time: then all are there, all the time.
+    think = np.maximum(1.0 - io_share, 1e-12)[:, None]
+    climb = np.log((programs - here[:-1]) / speed[:, :-1] * io_share[:, None] / think)
+    weights = np.concatenate([np.zeros((len(climb), 1)), np.cumsum(climb, axis=1)], axis=1)
+    weights = np.exp(weights - weights.max(axis=1, keepdims=True))
+    seen = weights / weights.sum(axis=1, keepdims=True)  # by an arrival, who is not among them
+    return np.asarray(io_share * (seen * (here / speed)).sum(axis=1))
 
 
 def storage_speed(programs: Array, streams: Array | float, loss: Array | float = 0.0) -> Array:

@@ -295,7 +295,7 @@ def _joined(shares: Array, variances: Sequence[float]) -> float:
 def _expected_variance(stage: LearntStage, seen: int, target: int) -> float:
     """Variance of the logarithm of a stage's time at the target, once three runs of `seen` were made."""
     here, there = stage.log_curves(seen), stage.log_curves(target)
-    misfit = float(np.var(stage.log_seconds(target) - there))
+    misfit = stage.misfit_after(seen, target)
     spread = np.sqrt(stage.scatter**2 / 3.0 + 0.003**2 + (0.1 * here) ** 2)
     truths = np.argsort(here)[:: max(1, here.size // 50)]
     left = []

@@ -118,6 +118,19 @@ class LearntStage(Record):
         shift = np.clip(alike * kept * (seen - curve) / there, -3.0, 3.0)
         return np.asarray(shift), math.sqrt(1.0 - alike**2 * float(kept.mean()))
 
+    def misfit_after(self, seen: int, target: int) -> float:
+        """Return the variance that misfit leaves at a target once runs of so many together are timed.
+
+        Parameters
+        ----------
+        seen, target : int
+            Programs in the stage together.
+        """
+        doublings = max(math.log2(target / max(seen, self.numbers[-1])), 0.0)
+        wide = np.hypot(_FLOOR_BEYOND, (_MISFIT + _BEYOND * doublings) * self.log_curves(target))
+        left = 1.0 - math.pow(0.25, abs(math.log2(target / seen)))
+        return left * float(np.mean(wide**2)) + float(np.var(self.base))
+
     def log_seconds(self, programs: int) -> Array:
         """Return the logarithm of the mean time of the stage by draw, (k,).
 

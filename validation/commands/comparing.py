@@ -110,7 +110,7 @@ _SHARED: Final[dict[str, tuple[Any, Any]]] = {
 }
 
 
-@dataclass
+@dataclass(frozen=True)
 class Working:
     """Workers of a comparison, and who hears how far it is."""
 
@@ -130,7 +130,7 @@ class Working:
         return {"workers": self.workers, "executor": self.threads, "progress": self.progress}
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Call:
     """A call of a command that compares: what it was given, and how it answers."""
 
@@ -142,7 +142,7 @@ class Call:
     reuse: bool  #: whether to go on with runs of another version of the code
     keep_journal: bool  #: whether the journal stays
     settings: list[str] | None  #: words of ``--set``
-    changes: tuple[str, ...] = field(default=(), init=False)  #: what is not as in the file
+    changes: list[str] = field(default_factory=list, init=False)  #: what is not as in the file
 
     def plan(
         self,
@@ -165,7 +165,7 @@ class Call:
 
         if self.output is not None:
             claim_output(self.output)
-        name, spec, self.changes = over_file(file, self.source, self.options, self.settings, under)
+        name, spec, self.changes[:] = over_file(file, self.source, self.options, self.settings, under)
         plan = make(name, spec)
         say_changes(self.changes, err=self.as_json)
         return plan

@@ -246,6 +246,8 @@ def forecast(
         np.log(np.maximum(times.T, SHORTEST)) + margin.parted(doublings_outside(box, (one, one)), shocks)
         for times in _time_bounds(posteriors, designs, one, one)
     )
+    time = np.sum([each.seconds(p, d) for each in posteriors], axis=0)
+    beyond = are_decided & (out[1] > 0)
     columns: list[Array] = []
     for at in range(0, p.size, max(1, _BLOCK // draws)):
         here = slice(at, at + max(1, _BLOCK // draws))
@@ -253,15 +255,17 @@ def forecast(
         misfit = sizes[here, None] * of_denominator
         added = noise if of == "run" else misfit  # the noise of a run holds the misfit
         apart = np.where(is_one[here, None], 0.0, size_at_one * of_numerator - misfit)
-        least, most = (
-            np.log(np.maximum(times.T, SHORTEST)) + error
+        laws = [
+            np.log(np.maximum(times.T, SHORTEST))
             for times in _time_bounds(posteriors, designs, p[here], d[here])
-        )
+        ]
+        # Drawn about the law in the middle, in which simple laws have a say as well.
+        off = np.where(beyond[here], np.log(time[here]) - laws[0].mean(axis=1), 0.0)[:, None]
+        least, most = (each + error + off for each in laws)
         times_low, times_high = _ends_of(least + added, most + added, are_decided[here], level)
         gains = _ends_of(least_1 - most + apart, most_1 - least + apart, sure[here], level)
         columns.append(np.exp([times_low, times_high, *gains]))
     low, high, speedup_low, speedup_high = np.concatenate(columns, axis=1).reshape(4, *shape)
-    time = np.sum([each.seconds(p, d) for each in posteriors], axis=0)
     on_one = float(np.sum([each.seconds(one, one) for each in posteriors]))
     gain = seconds_on_one / seconds
     likeliest = np.sum([one.likeliest @ one.library.values(p, d) for one in posteriors], axis=0)

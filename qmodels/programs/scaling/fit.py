@@ -99,8 +99,9 @@ def fit_runs(
     to one for a constant and for log2(p)/p; all other families are as likely as each other. Runs count
     in proportion to their processors: what happens on few says less about many. On more processors than
     were run two simple laws of computation have a say beside the average (`qmodels.programs.scaling.votes`),
-    and intervals lie about what the three agree on. They add what programs part from every law by. The odds, the weights and the discrepancy were learnt from one half
-    of the published tables that `tests/campaigns/measured_series.py` names; the other half checks them.
+    and intervals lie about what the three agree on. They add what programs part from every law by. The
+    odds, the weights and the discrepancy were learnt from one half of the published tables that
+    `tests/campaigns/measured_series.py` names; the other half checks them.
 
     References
     ----------

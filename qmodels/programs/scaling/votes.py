@@ -37,9 +37,9 @@ def voted(middle: Array, spread: Array, p: Array, runs: Pooled, node: float) -> 
     The weighted median of three: the average, a + b/p + c log2(p)/p with coefficients of at least 0, and a
     straight line of log T over log p. The simple ones are fitted to the runs beyond one node where three
     numbers of processors lie there. Where the largest run took longer than the line has, times bend up from
-    it and it would lead too low: then the average stands alone. A median of few different forecasts is hard to beat by weights that
-    were learnt [1]_; so it was here (`tests/campaigns/measured_series.py`): weights by what each foretold
-    of the largest known run were no better than equal ones.
+    it and it would lead too low: then the average stands alone. A median of few different forecasts is hard
+    to beat by weights that were learnt [1]_; so it was here (`tests/campaigns/measured_series.py`): weights
+    by what each foretold of the largest known run were no better than equal ones.
 
     References
     ----------

@@ -23,37 +23,32 @@ def said(seconds, middle, spread=10.0, node=math.inf):
     return voted(np.asarray(middle), np.full(FAR.size, spread), FAR, runs, node)
 
 
-#: Seconds that bend down from a straight line of logarithms: what p processors work on grows ever less.
-BENDING_DOWN = (106.0 - 6.0 / P) / P
-
-
-def line(seconds):
-    """Return the log seconds on `FAR` by a straight line."""
-    slope, level = np.polyfit(np.log(P), np.log(seconds), 1)
-    return level + slope * np.log(FAR)
-
-
 class TestBeyondTheRuns:
-    def test_an_average_outside_of_both_simple_laws_gives_way_to_the_nearer(self):
-        low, high = (said(BENDING_DOWN, np.full(2, size), spread=1e6) for size in (-50.0, 50.0))
-        assert np.all(low < high)
-        assert np.min(np.abs(np.stack([low, high]) - line(BENDING_DOWN)), axis=0) == pytest.approx(
-            0, abs=1e-9
-        )
+    def test_an_average_between_the_simple_laws_stays(self):
+        seconds = 5.0 + 100.0 / P  # by a + b/p more than by a straight line
+        slope, level = np.polyfit(np.log(P), np.log(seconds), 1)
+        line, plain = level + slope * np.log(FAR), np.log(5.0 + 100.0 / FAR)
+        between = 0.5 * (line + plain)
+        assert np.all(line < plain)
+        assert said(seconds, between) == pytest.approx(between, abs=1e-12)
 
-    def test_an_average_between_them_stays(self):
-        low, high = (said(BENDING_DOWN, np.full(2, size), spread=1e6) for size in (-50.0, 50.0))
-        between = 0.3 * low + 0.7 * high
-        assert said(BENDING_DOWN, between) == pytest.approx(between, abs=1e-12)
-
-    def test_times_that_bend_up_from_the_line_leave_the_average_alone(self):
-        middle = np.full(2, 50.0)
-        assert said(5.0 + 100.0 / P, middle) == pytest.approx(middle, abs=1e-12)
+    def test_an_average_outside_of_both_gives_way_to_the_nearer(self):
+        seconds = 100.0 / P**0.9 + 0.1  # near to a line, so that both votes count
+        plain = said(seconds, np.full(2, 50.0), spread=1e6)
+        line = said(seconds, np.full(2, -50.0), spread=1e6)
+        slope, level = np.polyfit(np.log(P), np.log(seconds), 1)
+        assert line == pytest.approx(level + slope * np.log(FAR), abs=1e-9)
+        assert np.all(plain > line)
 
     def test_no_vote_leads_farther_than_the_laws_leave_open(self):
-        middle = line(BENDING_DOWN) + 1.0
-        moved = said(BENDING_DOWN, middle, spread=0.1) - middle
+        middle = np.log(100.0 / FAR) + 1.0
+        moved = said(100.0 / P, middle, spread=0.1) - middle
         assert moved == pytest.approx(-0.1 * FARTHEST)
+
+    def test_laws_that_the_runs_contradict_are_outvoted(self):
+        """A time that grows with p is neither simple law: the average, which has growth, decides."""
+        middle = np.log(100.0 / FAR + 20.0 * FAR)
+        assert said(100.0 / P + 20.0 * P, middle) == pytest.approx(middle, abs=1e-12)
 
     def test_two_numbers_of_processors_draw_no_law(self):
         runs = pooled(P[:2], np.ones(2), 100.0 / P[:2])
@@ -61,11 +56,10 @@ class TestBeyondTheRuns:
 
     def test_runs_on_one_node_have_no_vote_where_three_others_do(self):
         """What they took is changed and nothing else: the answer is the same."""
-        slow = np.array([1.2, 1.0, 1.0, 1.0])
+        slow = np.array([7.0, 1.0, 1.0, 1.0])
         low = np.full(2, -50.0)
-        one, other = (said(each * BENDING_DOWN, low, spread=1e6, node=1.0) for each in (slow, 1.0))
-        assert one == pytest.approx(other)
-        assert said(slow * BENDING_DOWN, low, spread=1e6) != pytest.approx(other)
+        assert said(slow * 100 / P, low, node=1.0) == pytest.approx(said(100 / P, low, node=1.0))
+        assert said(slow * 100 / P, low) != pytest.approx(said(100 / P, low))
 
 
 def test_the_interval_lies_about_the_law_in_the_middle():

@@ -36,10 +36,9 @@ def voted(middle: Array, spread: Array, p: Array, runs: Pooled, node: float) -> 
     -----
     The weighted median of three: the average, a + b/p + c log2(p)/p with coefficients of at least 0, and a
     straight line of log T over log p. The simple ones are fitted to the runs beyond one node where three
-    numbers of processors lie there. Where the largest run took longer than the line has, times bend up from
-    it and it would lead too low: then the average stands alone. A median of few different forecasts is hard
-    to beat by weights that were learnt [1]_; so it was here (`tests/campaigns/measured_series.py`): weights
-    by what each foretold of the largest known run were no better than equal ones.
+    numbers of processors lie there. A median of few different forecasts is hard to beat by weights that
+    were learnt [1]_; so it was here (`tests/campaigns/measured_series.py`): weights by what each foretold
+    of the largest known run were no better than equal ones.
 
     References
     ----------
@@ -55,9 +54,6 @@ def voted(middle: Array, spread: Array, p: Array, runs: Pooled, node: float) -> 
     at_runs, asked = (
         np.stack(both) for both in zip(_plain(runs, share, p), _line(runs, share, p), strict=True)
     )
-    largest = runs.p == runs.p.max()
-    if np.sum((share * (runs.log_time - at_runs[1]))[largest]) > 0.0:
-        return middle
     squares = np.sum(share * (at_runs - runs.log_time) ** 2, axis=1)
     weights = np.append(1.0, 1.0 / (1.0 + squares / MISFIT**2))
     away = np.clip(asked - middle, -FARTHEST * spread, FARTHEST * spread)

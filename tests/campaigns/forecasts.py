@@ -1,14 +1,16 @@
 """Hold forecasts, the advised next run and comparisons to programs outside the library.
 
-``python -m tests.campaigns.forecasts forecasts|next-run|comparisons|public-tables``: the truths are
-those of `tests/naive/outside.py`, the rivals those of `tests/naive/rivals.py`, the public tables
-those of `tests/data`; nothing is chosen here.
+``python -m tests.campaigns.forecasts forecasts|forecasts-departing|next-run|comparisons|public-tables``: the
+truths are those of `tests/naive/outside.py`, and the same with collapses, node edges and odd allotments of
+`tests/naive/steps.py`; the rivals those of `tests/naive/rivals.py`, the public tables those of `tests/data`;
+nothing is chosen here.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 from tests.campaigns.record import write_record
 from tests.naive.outside import FAMILIES, NOISES, RUNS, Case
 from tests.naive.rivals import RIVALS, after_one_more, by_rival, campaign
+from tests.naive.steps import DEPARTED, departing
 from tests.qmodels.test_comparison import alarms
 from tests.qmodels.test_forecasts_outside import public_forecasts
 
@@ -52,11 +55,11 @@ def said(rows: list[Row], by: str, value: object) -> Row:
     } | medians
 
 
-def forecasts() -> None:
+def forecasts(name: str = "forecasts", seeds: dict[int, int] = SEEDS, departing: Any = None) -> None:
     """Run every case, then tell the groups apart."""
     rows: list[Row] = []
-    for seed, size in SEEDS.items():
-        for case in campaign(size, seed=seed):
+    for seed, size in seeds.items():
+        for case in campaign(size, seed=seed, departing=departing):
             rows.append(case | {"seed": seed})
             if len(rows) % 48 == 0:
                 print(f"{len(rows)} cases", file=sys.stderr, flush=True)
@@ -64,11 +67,11 @@ def forecasts() -> None:
     for by in ("seed", "runs", "noise", "disturbed", "family"):
         for value in dict.fromkeys(row[by] for row in rows):
             found.append(said([row for row in rows if row[by] == value], by, value))
-    for seed in SEEDS:  # the hardest sentence: ahead of every rival for every number of runs
+    for seed in seeds:  # the hardest sentence: ahead of every rival for every number of runs
         for count in RUNS:
             chosen = [row for row in rows if (row["seed"], row["runs"]) == (seed, count)]
             found.append(said(chosen, f"seed {seed}, runs", count))
-    write("forecasts", found, seed=list(SEEDS), cases=len(rows))
+    write(name, found, seed=list(seeds), cases=len(rows))
 
 
 def advised() -> Iterator[dict[str, Row]]:
@@ -170,6 +173,7 @@ def write(name: str, rows: list[Row], **particulars: object) -> None:
 
 PARTS = {
     "forecasts": forecasts,
+    "forecasts-departing": partial(forecasts, "forecasts-departing", DEPARTED, departing),
     "next-run": next_run,
     "comparisons": comparisons,
     "public-tables": public_tables,

@@ -28,6 +28,7 @@ from tests.data import KEPT
 from tests.naive.outside import FAMILIES, NOISES, RUNS, Case
 from tests.naive.rivals import RIVALS, after_one_more, campaign
 from tests.naive.scaling import EIGHT, GRID, SPECIFIED, measured
+from tests.naive.steps import departing
 
 RECORD = Path(__file__).parents[2] / "docs" / "record"
 
@@ -99,6 +100,11 @@ class TestInTheGate:
     def test_nine_in_ten_runs_lie_in_their_intervals(self, few_rows):
         size = len(few_rows)
         assert covered(few_rows) >= stats.binom.ppf(0.001, size, 0.85) / size
+
+    def test_nine_in_ten_runs_of_programs_that_collapse_or_leave_a_node_do(self):
+        families = tuple(FAMILIES)[1::4]
+        rows = list(campaign(1, seed=32, families=families, runs=(7,), departing=departing))
+        assert covered(rows) >= stats.binom.ppf(0.001, len(rows), 0.85) / len(rows)
 
     def test_single_values_are_no_worse_than_the_simplest_forms(self, few_rows):
         """In the mean, within what so few differences may be off once in a thousand."""

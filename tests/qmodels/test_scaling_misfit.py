@@ -151,7 +151,9 @@ class TestTheLawInTheMiddle:
     def test_of_one_law_is_that_law(self):
         law = np.zeros(len(library("cpu")))
         law[[0, 1]] = 3.0, 90.0
-        found = centre_of(library("cpu"), law, np.tile(law, (50, 1)), np.array([1.0, 4.0, 16.0]), np.ones(3))
+        p = np.array([1.0, 4.0, 16.0])
+        runs = pooled(p, np.ones(3), law @ library("cpu").values(p, np.ones(3)))
+        found = centre_of(library("cpu"), law, np.tile(law, (50, 1)), runs)
         assert found == pytest.approx(law, abs=1e-6)
 
     def test_lies_between_laws_that_part_far_outside(self):
@@ -160,8 +162,9 @@ class TestTheLawInTheMiddle:
         laws = np.zeros((2, len(names)))
         laws[:, names.index("1/p")] = 100.0
         laws[1, names.index("(p-1)")] = 1.0
-        p = np.array([1.0, 2.0, 4.0])
-        found = centre_of(library("cpu"), laws.mean(axis=0), laws, p, np.ones(3))
+        p = np.array([1.0, 2.0])  # too few for simple laws to have a say
+        runs = pooled(p, np.ones(2), 100.0 / p)
+        found = centre_of(library("cpu"), laws.mean(axis=0), laws, runs)
         far = library("cpu").values(np.array([256.0]), np.ones(1))
         low, high = (laws @ far)[:, 0]
         assert low < (found @ far)[0] < (low + high) / 4

@@ -6,16 +6,19 @@ import numpy as np
 
 from phasefit.arrays import Array
 from qmodels.programs.phases import Component
+from qmodels.programs.scaling.pooling import Pooled
 from qmodels.programs.scaling.terms import Library
+from qmodels.programs.scaling.votes import voted
 
 _BEYOND = 64.0  # times the most processors and disks that were run, up to which it is near
 _MOST_LEVELS = 64  # of the processors and of the disks that were run
 _LEAST_DOUBT = 1e-6  # of log T: below it laws that agree are held to be equal
 _LEAST = 1e-12  # seconds, of growth alone where there is nothing to grow with
 _STEPS = 100  # of the non-negative least squares, for each term
+_SIMPLE = ("constant", "1/p", "1/p^a", "collective steps")  # families that simple laws are made of
 
 
-def centre_of(shown: Library, mean: Array, draws: Array, p: Array, d: Array) -> Array:
+def centre_of(shown: Library, mean: Array, draws: Array, runs: Pooled) -> Array:
     """Return coefficients (terms,) of the law in the middle of all that were drawn.
 
     Parameters
@@ -26,8 +29,8 @@ def centre_of(shown: Library, mean: Array, draws: Array, p: Array, d: Array) -> 
         Mean of each coefficient, seconds.
     draws : (k, terms) ndarray
         Coefficients that the runs allow, each as likely as the other, seconds.
-    p, d : (n,) ndarray
-        Allotments that were run.
+    runs : Pooled
+        Runs of the burst.
 
     Returns
     -------
@@ -42,17 +45,23 @@ def centre_of(shown: Library, mean: Array, draws: Array, p: Array, d: Array) -> 
     least squares, in units of the doubt that there is on each allotment: of those that were run,
     and of doublings up to 64 times as many processors and disks. How far the middle lies
     below the mean is told by the draws, the mean itself is known without them: where all laws
-    agree nothing is left to chance.
+    agree nothing is left to chance. On more processors than were run two simple laws of computation have
+    a say in where the middle lies: see `qmodels.programs.scaling.votes`.
     """
     from scipy.optimize import nnls
 
-    at = _allotments(shown.kind, p, d)
-    used = np.flatnonzero(draws.any(axis=0) | (mean > 0))
+    at = _allotments(shown.kind, runs.p, runs.d)
+    simple = [shown.kind == "cpu" and term.family in _SIMPLE for term in shown.terms]
+    used = np.flatnonzero(draws.any(axis=0) | (mean > 0) | simple)
     values = shown.values(*at)[used]
     log_times = np.log(np.maximum(draws[:, used] @ values, _LEAST))
     doubt = np.maximum(log_times.std(axis=0), _LEAST_DOUBT)
-    below = log_times.mean(axis=0) - np.log(np.mean(np.exp(log_times), axis=0))
-    rows = values * np.exp(-below) / np.maximum(mean[used] @ values, _LEAST)
+    middle = np.log(np.maximum(mean[used] @ values, _LEAST))
+    middle += log_times.mean(axis=0) - np.log(np.mean(np.exp(log_times), axis=0))
+    beyond = at[0] > runs.p.max()
+    if shown.kind == "cpu" and beyond.any():
+        middle[beyond] = voted(middle[beyond], doubt[beyond], at[0][beyond], runs, shown.scale.node)
+    rows = values * np.exp(-middle)
     shares, _ = nnls((rows / doubt).T, 1.0 / doubt, maxiter=_STEPS * used.size)
     coefficients = np.zeros(len(shown))
     coefficients[used] = shares

@@ -14,19 +14,19 @@ from qmodels.programs.scaling.pooling import Pooled
 from qmodels.programs.scaling.terms import MOST_TERMS
 
 #: Scale of the discrepancy before the runs have spoken: standard deviations of log T for the first
-#: doubling outside the runs are half-normal about 0 with this scale, so their median is .1. This and the
+#: doubling outside the runs are half-normal about 0 with this scale, so their median is .07. This and the
 #: three numbers below were learnt from the fitting half of 180 published tables
 #: (`tests/campaigns/measured_series.py`), where doubt grows faster than a random walk's.
-BEFOREHAND = 0.15
+BEFOREHAND = 0.1
 
 #: Variance at n doublings of processors beyond the runs, of that at one: n + CURVED n^3, for slopes wander
 #: as well. Of disks nothing was learnt: there it is n.
-CURVED = 0.3
+CURVED = 0.5
 
 #: Programs collapse: with this chance in each doubling of processors beyond the runs, log T begins to rise
 #: above every law, by up to `STEEPEST` discrepancies times the square of the doublings since.
 COLLAPSES = 0.15
-STEEPEST = 7.0
+STEEPEST = 10.0
 
 #: Variance that a discrepancy of one leaves in the residuals within the box of runs. A random walk
 #: over n doublings keeps n/15 of a doubling's variance about a straight line: a quarter at four

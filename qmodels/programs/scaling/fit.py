@@ -61,7 +61,7 @@ def fit_runs(
         How far the true law may part from every law of the library outside the measured box:
         standard deviation of log T for one doubling, 0 to 1; independent from doubling to
         doubling, so that n of them give sqrt(n) times as much. By default it is learnt from the
-        misfit of the runs, see `qmodels.programs.scaling.discrepancy`: about .1 where they are
+        misfit of the runs, see `qmodels.programs.scaling.discrepancy`: about .07 where they are
         too few to tell, less where many runs with repeats bear a law out; it then grows faster than
         sqrt(n), and programs may collapse.
     cores_per_node : float, optional
@@ -105,9 +105,11 @@ def fit_runs(
     What shows only outside the measured box is for the prior to say. It has odds of one to ten for each
     term that grows, which outweigh all else far outside and which few programs have unseen, and of three
     to one for a constant and for log2(p)/p; all other families are as likely as each other. Runs count
-    in proportion to their processors: what happens on few says less about many. Intervals add what
-    programs part from every law by. The odds, the weights and the discrepancy were learnt from one half
-    of the published tables that `tests/campaigns/measured_series.py` names; the other half checks them.
+    in proportion to their processors: what happens on few says less about many. On more processors than
+    were run two simple laws of computation have a say beside the average (`qmodels.programs.scaling.votes`),
+    and intervals lie about what the three agree on. They add what programs part from every law by. The
+    odds, the weights and the discrepancy were learnt from one half of the published tables that
+    `tests/campaigns/measured_series.py` names; the other half checks them.
 
     References
     ----------

@@ -264,6 +264,8 @@ def forecast(
         np.log(np.maximum(times.T, SHORTEST)) + margin.parted(doublings_outside(box, at_base), shocks)
         for times in _time_bounds(posteriors, designs, *at_base)
     )
+    time = np.sum([each.seconds(p, d) for each in posteriors], axis=0)
+    beyond = are_decided & (out[1] > 0)
     columns: list[Array] = []
     for at in range(0, p.size, max(1, _BLOCK // draws)):
         here = slice(at, at + max(1, _BLOCK // draws))
@@ -271,15 +273,17 @@ def forecast(
         misfit = sizes[here, None] * of_denominator
         added = noise if of == "run" else misfit  # the noise of a run holds the misfit
         apart = np.where(is_base[here, None], 0.0, size_at_base * of_numerator - misfit)
-        least, most = (
-            np.log(np.maximum(times.T, SHORTEST)) + error
+        laws = [
+            np.log(np.maximum(times.T, SHORTEST))
             for times in _time_bounds(posteriors, designs, p[here], d[here])
-        )
+        ]
+        # Drawn about the law in the middle, in which simple laws have a say as well.
+        off = np.where(beyond[here], np.log(time[here]) - laws[0].mean(axis=1), 0.0)[:, None]
+        least, most = (each + error + off for each in laws)
         times_low, times_high = _ends_of(least + added, most + added, are_decided[here], level)
         gains = _ends_of(base_least - most + apart, base_most - least + apart, sure[here], level)
         columns.append(np.exp([times_low, times_high, *gains]))
     low, high, speedup_low, speedup_high = np.concatenate(columns, axis=1).reshape(4, *shape)
-    time = np.sum([each.seconds(p, d) for each in posteriors], axis=0)
     on_base = float(np.sum([each.seconds(*at_base) for each in posteriors]))
     gain = seconds_on_base / seconds
     likeliest = np.sum([each.likeliest @ each.library.values(p, d) for each in posteriors], axis=0)

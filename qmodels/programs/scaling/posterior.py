@@ -108,7 +108,7 @@ def settled(weighed: Sequence[Weighed], runs: Sequence[Pooled], *, draws: int, s
             Posterior(
                 library=one.library,
                 laws=_probable_laws(one, mass, by_law),
-                centre=centre_of(one.library, mean[:-1], centred, timed.p, timed.d),
+                centre=centre_of(one.library, mean[:-1], centred, timed),
                 draws=coefficients,
                 sigmas=sigmas,
                 sigma=float(np.median(sigmas)),

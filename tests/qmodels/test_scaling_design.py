@@ -119,8 +119,9 @@ def test_runs_on_one_number_of_processors_leave_processors_open(level):
     cpu, io = parts(TASK, float(level), 4.0)
     assert found.time_low[0] < (cpu + io) * level / 64
     assert found.time_high[0] > cpu + io
-    # T_11 is not known either unless it was run.
-    assert bool(np.ma.getmaskarray(found.speedup)[1]) == (level != 1)
+    # Speedups stand over the smallest run: T_11 is not known unless it was run.
+    assert found.base == (level, 1)
+    assert np.ma.getmaskarray(found.speedup).tolist() == [True, False]
     with pytest.raises(ModelError, match=f"every run has p = {level}"):
         _ = fitted.program
     assert fitted.next_run(targets=(64, 4)).best[0] != level

@@ -26,7 +26,7 @@ CURVED = 0.5
 #: Programs collapse: with this chance in each doubling of processors beyond the runs, log T begins to rise
 #: above every law, by up to `STEEPEST` discrepancies times the square of the doublings since.
 COLLAPSES = 0.15
-STEEPEST = 10.0
+STEEPEST = 7.0
 
 #: Variance that a discrepancy of one leaves in the residuals within the box of runs. A random walk
 #: over n doublings keeps n/15 of a doubling's variance about a straight line: a quarter at four

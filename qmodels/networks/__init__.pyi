@@ -14,4 +14,10 @@ from .shared_node import shared_node_paces as shared_node_paces
 from .sojourn import SojournLaw as SojournLaw
 from .solution import ClosedSolution as ClosedSolution
 from .solution import Throughputs as Throughputs
+from .station_network import NetworkBounds as NetworkBounds
+from .station_network import NetworkSolution as NetworkSolution
+from .station_network import QueueingNetwork as QueueingNetwork
+from .station_network import flow_equivalent_station as flow_equivalent_station
+from .stations import CustomerClass as CustomerClass
+from .stations import Station as Station
 from .two_centre import ClosedNetwork as ClosedNetwork

@@ -174,3 +174,133 @@ def _sift_up(ends, jobs, k, end, job):
         ends[k], jobs[k] = ends[(k - 1) // 2], jobs[(k - 1) // 2]
         k = (k - 1) // 2
     ends[k], jobs[k] = end, job
+
+
+@njit(cache=True, error_model="numpy")
+def mean_values(jobs, think, demands, throughput, queues):
+    """Exact mean value analysis of stations with one server each, slab by slab of the first class.
+
+    jobs, think (classes,); demands (classes, stations). Fills throughput (classes,) and
+    queues (classes, stations) at the whole population.
+    """
+    classes, stations = demands.shape
+    size = 1
+    for r in range(1, classes):
+        size *= jobs[r] + 1
+    strides = np.ones(classes, np.int64)
+    for r in range(classes - 2, 0, -1):
+        strides[r] = strides[r + 1] * (jobs[r + 1] + 1)
+    before = np.zeros((size, stations))  # of one job less of the first class
+    present = np.zeros((size, stations))
+    counts = np.zeros(classes, np.int64)
+    for first in range(jobs[0] + 1):
+        counts[:] = 0
+        counts[0] = first
+        for at in range(size):
+            if at:
+                r = classes - 1
+                while counts[r] == jobs[r]:
+                    counts[r] = 0
+                    r -= 1
+                counts[r] += 1
+            here = present[at]
+            for k in range(stations):
+                here[k] = 0.0
+            for r in range(classes):
+                if counts[r] == 0:
+                    continue
+                fewer = before[at] if r == 0 else present[at - strides[r]]
+                away = think[r]
+                for k in range(stations):
+                    away += demands[r, k] * (1.0 + fewer[k])
+                flow = counts[r] / away
+                for k in range(stations):
+                    here[k] += flow * demands[r, k] * (1.0 + fewer[k])
+                if first == jobs[0] and at == size - 1:
+                    throughput[r] = flow
+                    for k in range(stations):
+                        queues[r, k] = flow * demands[r, k] * (1.0 + fewer[k])
+        before, present = present, before
+
+
+@njit(cache=True, error_model="numpy")
+def weighted_shift(values, jobs, strides, log_demands, coefficient, base, closes, result):
+    """Logarithm of ``coefficient * base + sum_r demand_r shifted_r``, cell by cell.
+
+    With `closes` what is shifted is `result` itself, as for the series 1 / (1 - sum_r demand_r x_r);
+    else it is `values`. values, base, result (cells,), logarithms; the coefficient's as well.
+    """
+    classes = jobs.size
+    counts = np.zeros(classes, np.int64)
+    terms = np.empty(classes + 1)
+    for at in range(result.size):
+        if at:
+            r = classes - 1
+            while counts[r] == jobs[r]:
+                counts[r] = 0
+                r -= 1
+            counts[r] += 1
+        highest = coefficient + base[at]
+        terms[classes] = highest
+        for r in range(classes):
+            terms[r] = -np.inf
+            if counts[r]:
+                source = result if closes else values
+                terms[r] = log_demands[r] + source[at - strides[r]]
+                highest = max(highest, terms[r])
+        if highest == -np.inf:
+            result[at] = -np.inf
+            continue
+        total = 0.0
+        for r in range(classes + 1):
+            if terms[r] > -np.inf:
+                total += np.exp(terms[r] - highest)
+        result[at] = highest + np.log(total)
+
+
+@njit(cache=True, error_model="numpy")
+def estimated_queues(
+    jobs, shares, demands, service, away, left, other_work, in_turn, limits, throughput, queues
+):
+    """Settle queues (classes, stations) for which what an arriving customer finds is estimated.
+
+    shares (classes r, classes s, stations): change of the share of s at a station with one of r less;
+    left, other_work, in_turn (stations,); limits (2,): most steps, and the change at which it has settled.
+    Fills throughput; returns the last change.
+    """
+    classes, stations = demands.shape
+    new = np.empty_like(queues)
+    moved = np.inf
+    for _ in range(int(limits[0])):
+        for r in range(classes):
+            throughput[r] = 0.0
+            if jobs[r] <= 0.0:
+                new[r, :] = 0.0
+                continue
+            total = away[r]
+            for k in range(stations):
+                ahead, work = 0.0, other_work[k]
+                for s in range(classes):
+                    fewer = jobs[s] - 1.0 if s == r else jobs[s]
+                    if fewer > 0.0:
+                        here = fewer * max(queues[s, k] / jobs[s] + shares[r, s, k], 0.0)
+                        ahead += here
+                        work += here * service[s, k]
+                if demands[r, k] == 0.0:
+                    new[r, k] = 0.0
+                elif in_turn[k]:
+                    new[r, k] = demands[r, k] * (1.0 + work / left[k] / service[r, k])
+                else:
+                    new[r, k] = demands[r, k] * (1.0 + ahead) / left[k]
+                total += new[r, k]
+            throughput[r] = jobs[r] / max(total, 1e-300)
+            for k in range(stations):
+                new[r, k] *= throughput[r]
+        moved = 0.0
+        for r in range(classes):
+            for k in range(stations):
+                moved = max(moved, abs(new[r, k] - queues[r, k]))
+                queues[r, k] = new[r, k]
+        if moved <= limits[1]:
+            break
+    return moved

@@ -1,0 +1,153 @@
+import numpy as np
+import pytest
+
+from phasefit import PhaseType
+from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
+from qmodels.networks import (
+    CustomerClass,
+    JobClass,
+    MultiClassNetwork,
+    QueueingNetwork,
+    Station,
+    flow_equivalent_station,
+)
+from tests.campaigns.station_networks import chain_error, random_network, small_networks
+
+GATE, FULL = 12, 2000
+
+
+def test_the_chain_of_all_states_agrees(request, rng):
+    """Every kind of station, closed, open and mixed, with many servers and speeds that rise and fall."""
+    count = FULL if request.config.getoption("--full") else GATE
+    assert max(chain_error(*case) for case in small_networks(rng, count)) < 1e-10
+
+
+def test_mean_value_analysis_and_convolution_agree_at_thousands_of_customers():
+    network = QueueingNetwork(
+        [Station("cpu"), Station("disk"), Station("net", "delay")],
+        [CustomerClass({"cpu": 0.4, "disk": 0.5, "net": 3.0}, population=10_000, think=2000.0)],
+    )
+    first, second = network.solve("mva"), network.solve("convolution")
+    assert second.throughput == pytest.approx(first.throughput, rel=1e-11)
+    assert second.queues == pytest.approx(first.queues, rel=1e-9)
+    assert second.queues.sum() + first.throughput @ [2000.0] == pytest.approx(10_000, rel=1e-10)
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+def test_a_computation_centre_and_disks_are_the_network_of_two_centres(servers):
+    laws = [(2, 1.0, 2.0), (4, 8.0, 1.0)]
+    one = PhaseType.exponential(mean=1.0)
+    centres = MultiClassNetwork(
+        [JobClass(n, one.scale(z), one.scale(s)) for n, z, s in laws], servers=servers
+    )
+    general = QueueingNetwork(
+        [Station("disk", servers=servers)],
+        [CustomerClass({"disk": s}, population=n, think=z) for n, z, s in laws],
+    )
+    old, new = centres.solve(), general.solve("exact")
+    assert new.throughput == pytest.approx(old.throughput, rel=1e-12)
+    assert new.queues[:, 0] == pytest.approx(old.mean_at_disk, rel=1e-12)
+    assert new.residence[:, 0] == pytest.approx(old.mean_sojourn, rel=1e-12)
+
+
+def test_open_queues_are_those_of_the_textbook():
+    lonely = CustomerClass({"a": 1.0}, arrival_rate=1.6)
+    two = QueueingNetwork([Station("a", servers=2)], [lonely]).solve()
+    assert two.response[0] == pytest.approx(1.0 / (1.0 - 0.64), rel=1e-13)  # M/M/2: S / (1 - rho^2)
+    assert two.utilisation[0] == pytest.approx(0.8, rel=1e-14)
+    with pytest.raises(UnstableError, match=r"station a: open classes bring 1\.6 s of work a second"):
+        QueueingNetwork([Station("a")], [lonely])
+
+
+def test_a_part_of_a_network_is_a_flow_equivalent_station():
+    part = QueueingNetwork(
+        [Station("a"), Station("b", servers=2)], [CustomerClass({"a": 0.5, "b": 0.8}, population=1)]
+    )
+    station, service = flow_equivalent_station(part, "storage", most=6)
+    whole = QueueingNetwork(
+        [Station("cpu"), *part.stations], [CustomerClass({"cpu": 0.7, "a": 0.5, "b": 0.8}, population=6)]
+    ).solve()
+    folded = QueueingNetwork(
+        [Station("cpu"), station], [CustomerClass({"cpu": 0.7, "storage": service}, population=6)]
+    ).solve()
+    assert folded.throughput == pytest.approx(whole.throughput, rel=1e-12)
+
+
+def test_bounds_hold_and_meet_for_balanced_demands(rng):
+    for _ in range(50):
+        network, _ = random_network(rng)
+        if network.rates.any():
+            continue
+        bounds, exact = network.bounds(), network.solve("exact").throughput
+        assert (bounds.lower <= exact * (1 + 1e-12)).all()
+        assert (exact <= bounds.upper * (1 + 1e-12)).all()
+    balanced = QueueingNetwork(
+        [Station("a"), Station("b")], [CustomerClass({"a": 0.5, "b": 0.5}, population=7)]
+    )
+    found = balanced.bounds()
+    assert found.lower == pytest.approx(found.upper, rel=1e-12)
+    assert found.method == "balanced-job"
+
+
+def test_approximations_are_near_and_say_so(rng):
+    errors = {"linearizer": [], "bard-schweitzer": []}
+    for _ in range(40):
+        stations = [Station(f"s{i}") for i in range(int(rng.integers(2, 6)))]
+        classes = [
+            CustomerClass(
+                {s.name: float(rng.uniform(0.05, 1)) for s in stations}, population=int(rng.integers(1, 12))
+            )
+            for _ in range(int(rng.integers(1, 4)))
+        ]
+        network = QueueingNetwork(stations, classes)
+        exact = network.solve("exact").response
+        for method, found in errors.items():
+            solution = network.solve(method)
+            assert solution.error_bound is None
+            assert solution.method == f"approximate ({method})"
+            assert solution.queues.sum() == pytest.approx(network.populations.sum(), rel=1e-6)
+            found.append(float(np.abs(solution.response / exact - 1).max()))
+    assert max(errors["linearizer"]) < 0.02
+    assert max(errors["linearizer"]) < max(errors["bard-schweitzer"]) < 0.3
+
+
+def test_unlike_services_in_order_of_arrival_are_said_to_break_the_product_form():
+    network = QueueingNetwork(
+        [Station("cpu"), Station("disk", "fcfs")],
+        [
+            CustomerClass({"cpu": 1.0, "disk": 0.1}, population=3, name="small"),
+            CustomerClass({"cpu": 1.0, "disk": 2.0}, population=2, name="large"),
+        ],
+    )
+    assert network.unlike_at == ("disk",)
+    with pytest.raises(ModelError, match="no product form: disk serves in order of arrival"):
+        network.solve("exact")
+    solution = network.solve()
+    assert solution.caveats == ("disk: unlike services in order of arrival have no product form",)
+    assert "unlike services" in solution.table()
+    # small ones wait for large ones: far longer than under processor sharing
+    assert solution.residence[0, 1] > 1.0
+
+
+def test_what_is_wrong_is_named():
+    a = Station("a")
+    cases = [
+        (lambda: Station("a", servers=0), "servers"),
+        (lambda: Station("a", "lifo"), "discipline"),
+        (lambda: Station("a", speeds=[1.0, 0.0]), "speeds"),
+        (lambda: Station("a", "delay", servers=2), "a delay has a server for each customer"),
+        (lambda: CustomerClass({"a": 1.0}), "give population .* or arrival_rate"),
+        (lambda: CustomerClass({"a": -1.0}, population=1), "service at a must be >= 0"),
+        (lambda: CustomerClass({"a": 0.0}, population=1), "must think, or ask some station"),
+        (lambda: CustomerClass({"a": 1.0}, population=1, routing={"a": {"a": 0.5}}), "must add up to one"),
+        (lambda: CustomerClass({"a": 1.0}, arrival_rate=1.0, routing={"a": {"a": 1.0}}), "do not leave"),
+        (lambda: CustomerClass({"a": 1.0}, arrival_rate=1.0, think=2.0), "do not think"),
+        (lambda: QueueingNetwork([a, a], [CustomerClass({"a": 1.0}, population=1)]), "two stations"),
+        (lambda: QueueingNetwork([a], [CustomerClass({"disc": 1.0}, population=1)]), "disc"),
+        (lambda: QueueingNetwork([], []), "stations must be a list"),
+    ]
+    for build, words in cases:
+        with pytest.raises(ModelError, match=words):
+            build()
+    with pytest.raises(MemoryBudgetError, match="populations of 4 closed classes"):
+        QueueingNetwork([a], [CustomerClass({"a": 1.0}, population=500)] * 4).solve("exact")

@@ -22,7 +22,6 @@ T = TypeVar("T", bound=np.generic)
 
 #: What a segment may be; "io" is I/O of no known direction, or on a file's metadata.
 KINDS = ("read", "write", "io", "compute")
-IO_KINDS = KINDS[:3]
 UNKNOWN = -1  #: bytes of a segment that the tracer did not count
 
 SHORTEST = 1e-9  #: seconds; a run below it was not measured

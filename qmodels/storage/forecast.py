@@ -148,8 +148,9 @@ def forecast_sharing(
     """
     level = share("level", level, zero=False, one=False)
     wanted = _numbers(numbers, runs.numbers)
+    alike = runs.stages_alike()
     learnt = tuple(
-        learn_stage(name, by_number, seed=seed + k)
+        learn_stage(name, by_number, seed=seed, place=k, alike=alike)
         for k, (name, by_number) in enumerate(runs.seconds.items())
     )
     ends = (0.5 - level / 2.0, 0.5 + level / 2.0)
@@ -159,7 +160,9 @@ def forecast_sharing(
     middle = np.exp([[stage.log_middle(n) for n in wanted.tolist()] for stage in learnt])
     rng = np.random.default_rng([seed, 36])
     scatter = np.array([stage.scatter for stage in learnt])[:, None, None]
-    single = np.exp(logs + scatter * rng.standard_normal((len(learnt), 1, logs.shape[2]))).sum(axis=0)
+    own, common = (rng.standard_normal((rows, 1, logs.shape[2])) for rows in (len(learnt), 1))
+    off = math.sqrt(alike) * common + math.sqrt(1.0 - alike) * own
+    single = np.exp(logs + scatter * off).sum(axis=0)
     totals = np.exp(logs).sum(axis=0)
     low, high = np.quantile(totals, ends, axis=1)
     stage_low, stage_high = np.quantile(np.exp(logs), ends, axis=2)

@@ -32,6 +32,8 @@ _CANDIDATES = 2048  # curves of each family before the runs
 ALIKE, _FAR = 0.6, 32
 #: Logarithm of a slowdown that is none to speak of.
 _NONE = 0.02
+#: Words of the keys of random numbers: of this package, of one stage, and of what stages share.
+_STREAM, _OWN, _COMMON = 35, 0, 1
 _LEAST_SCATTER, _ASSUMED_SCATTER = 0.002, 0.05
 
 
@@ -165,7 +167,15 @@ class LearntStage(Record):
         return StageCurve(self.name, self.alone, **fields)
 
 
-def learn_stage(name: str, runs: Mapping[int, Array], *, draws: int = 1000, seed: int = 0) -> LearntStage:
+def learn_stage(
+    name: str,
+    runs: Mapping[int, Array],
+    *,
+    draws: int = 1000,
+    seed: int = 0,
+    place: int = 0,
+    alike: float = 0.0,
+) -> LearntStage:
     """Return the curves that agree with the runs of a stage, in proportion to their probability.
 
     Parameters
@@ -177,7 +187,12 @@ def learn_stage(name: str, runs: Mapping[int, Array], *, draws: int = 1000, seed
     draws : int
         Curves that are drawn.
     seed : int
-        Of the order of the draws and of their misfits.
+        Of the order of the draws and of their misfits, of which stages of one program share a part.
+    place : int
+        Of the stage among those of its program: each draws numbers of its own.
+    alike : float
+        Correlation, 0 to 1, of how the stages of one run lie off their like: so that of what is not known
+        of their mean times alone.
 
     Returns
     -------
@@ -210,11 +225,12 @@ def learn_stage(name: str, runs: Mapping[int, Array], *, draws: int = 1000, seed
     weights = np.exp(weights - weights.max())
     weights /= weights.sum()
     every = Curves(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    rng = np.random.default_rng([seed, 35])
+    rng = np.random.default_rng([seed, _STREAM, _OWN, place])
+    common = np.random.default_rng([seed, _STREAM, _COMMON]).standard_normal((3, draws))
     places = np.searchsorted(np.cumsum(weights), (np.arange(draws) + 0.5) / draws).clip(max=weights.size - 1)
     drawn, places = np.unique(places, return_inverse=True)
     drawn_curves = Curves(*(column[drawn] for column in every))
-    places = _alike(drawn_curves.slowdown(_FAR)[places], places, rng)
+    places = _alike(drawn_curves.slowdown(_FAR)[places], places, common[0], rng)
     sums = weights.reshape(len(FAMILIES), -1).sum(axis=1).tolist()
     return LearntStage(
         name=name,
@@ -223,8 +239,8 @@ def learn_stage(name: str, runs: Mapping[int, Array], *, draws: int = 1000, seed
         numbers=(1, *together),
         draws=drawn_curves,
         places=places,
-        base=base * rng.standard_normal(draws),
-        misfit=_correlated(draws, 36, rng),
+        base=base * _correlated(common[2], alike, rng),
+        misfit=_correlated(common[1], ALIKE, rng),
         off={
             n: (float(x), math.hypot(float(e), base)) for n, x, e in zip(together, off, errors, strict=True)
         },
@@ -232,16 +248,16 @@ def learn_stage(name: str, runs: Mapping[int, Array], *, draws: int = 1000, seed
     )
 
 
-def _alike(slowdowns: Array, places: Indices, rng: np.random.Generator) -> Indices:
+def _alike(slowdowns: Array, places: Indices, common: Array, rng: np.random.Generator) -> Indices:
     """Order draws so that those of all stages tend to be slow together: they share one storage."""
-    rank = np.argsort(np.argsort(_correlated(places.size, 35, rng)))
+    rank = np.argsort(np.argsort(_correlated(common, ALIKE, rng)))
     return np.asarray(places[np.argsort(slowdowns, kind="stable")[rank]])
 
 
-def _correlated(count: int, key: int, rng: np.random.Generator) -> Array:
-    """Standard normal numbers of one stage, correlated with those of the others by `ALIKE`."""
-    common = np.random.default_rng(key).standard_normal(count)
-    return np.asarray(math.sqrt(ALIKE) * common + math.sqrt(1.0 - ALIKE) * rng.standard_normal(count))
+def _correlated(common: Array, alike: float, rng: np.random.Generator) -> Array:
+    """Standard normal numbers of one stage, correlated with those of the others by `alike`."""
+    own = rng.standard_normal(common.size)
+    return np.asarray(math.sqrt(alike) * common + math.sqrt(1.0 - alike) * own)
 
 
 def _scatter(logs: list[Array]) -> float:

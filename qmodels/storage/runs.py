@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 COLUMNS: Final = ("programs", "stage", "seconds")
 #: A sum of stages may exceed a total by this share, for clocks are not one clock.
 _CLOCKS: Final = 0.02
+#: Scatters by which a run far off its like counts at most.
+_FAR: Final = 3.0
 #: Name of what a total has beyond its stages.
 REST: Final = "rest"
 
@@ -124,6 +126,28 @@ class SharedRuns(Result):
             None if self.totals is None else {n: x for n, x in self.totals.items() if n in kept},
             self.source,
         )
+
+    def stages_alike(self) -> float:
+        """Return how much of what the stages of one run lie off their like is common to them, 0 to 1.
+
+        The mean correlation over pairs of stages of logarithms of repeated runs about their medians; runs
+        far off their like count by three scatters. Zero where no two stages were repeated in the same runs.
+        """
+        off = []
+        for n in self.numbers:
+            parts = [by_number.get(n, np.zeros(0)) for by_number in self.seconds.values()]
+            if len({part.size for part in parts}) == 1 and parts[0].size > 1 and np.min(parts) > 0.0:
+                logs = np.log(parts)
+                off.append(logs - np.median(logs, axis=1, keepdims=True))
+        count = len(self.seconds)
+        if count < 2 or not off:
+            return 0.0
+        every = np.concatenate(off, axis=1)
+        scatter = np.maximum(1.4826 * np.median(np.abs(every), axis=1, keepdims=True), 1e-9)
+        scaled = np.clip(every / scatter, -_FAR, _FAR)
+        scaled /= np.maximum(np.sqrt(np.mean(scaled**2, axis=1, keepdims=True)), 1e-9)
+        common = (np.mean(scaled.sum(axis=0) ** 2) - count) / (count * (count - 1))
+        return float(np.clip(common, 0.0, 1.0))
 
     def doubts(self) -> list[str]:
         """Return what is doubtful about these runs, a sentence each."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaincinv
@@ -69,7 +70,7 @@ class _Station:
     service: float  #: seconds at it at the speed of one stream
     streams: float
     loss: float
-    method: str
+    exact: bool  #: whether the steady state is a product form
 
     def speeds(self, most: int) -> Array:
         """Work that the storage gets done, in streams, with 1, ..., `most` there."""
@@ -115,7 +116,17 @@ def _station(stages: Sequence[StageCurve], others: float) -> _Station:
     alike = len({(stage.streams, stage.loss) for stage in used}) <= 1
     # The stretch of what is private rests on a mean number of others.
     exact = alike and all(stage.creep == 0.0 for stage in stages)
-    return _Station(private, service, streams, loss, "exact (product form)" if exact else "approximate")
+    return _Station(private, service, streams, loss, exact)
+
+
+class _Visit(NamedTuple):
+    """What programs meet at a storage in steady state."""
+
+    response: float  #: mean seconds of a program
+    throughput: float  #: programs per second
+    others: float  #: that a program finds in the system on average
+    seen: Array  #: probability of 0, 1, ... others at the storage when it comes there
+    joins: Array  #: rate at which one more comes there, with 0, 1, ... others at it
 
 
 def closed_sharing(stages: Sequence[StageCurve], programs: int, *, think: float = 0.0) -> SteadySharing:
@@ -157,31 +168,17 @@ def closed_sharing(stages: Sequence[StageCurve], programs: int, *, think: float 
     if n > MOST_PROGRAMS:
         raise ModelError(f"programs must be <= {MOST_PROGRAMS}, got {n}")
     think = real_number("think", think, least=0.0)
-    alone = sum(stage.seconds for stage in stages)
-    others = float(n - 1)
-    for _ in range(200):  # the stretch depends on how many are not thinking
-        station = _station(stages, others)
+    at = np.arange(1.0, n + 1.0)
+
+    def visit(station: _Station) -> _Visit:
         away = think + station.private
         seen = _repair(station, away, n - 1)
-        at = np.arange(1.0, n + 1.0)
-        residence = station.service * float(seen @ (at / station.speeds(n)))
-        response = station.private + residence
-        active = n * response / (think + response)
-        nearer = max(active - active / n, 0.0)
-        if abs(nearer - others) <= 1e-13 * n or station.method.startswith("exact"):
-            break
-        others = nearer
-    throughput = n / (think + response)
-    return SteadySharing(
-        programs=throughput * response,
-        response=response,
-        alone=alone,
-        throughput=throughput,
-        utilisation=throughput * station.service / station.streams,
-        method=station.method,
-        private=station.private,
-        _stay=partial(_stay_law, station, seen, np.arange(n - 1.0, -1.0, -1.0) / (away or math.inf)),
-    )
+        response = station.private + station.service * float(seen @ (at / station.speeds(n)))
+        throughput = n / (think + response)
+        others = max(throughput * response * (1.0 - 1.0 / n), 0.0)
+        return _Visit(response, throughput, others, seen, (n - at) / (away or math.inf))
+
+    return _settled(stages, float(n - 1), visit)
 
 
 def open_sharing(stages: Sequence[StageCurve], rate: float) -> SteadySharing:
@@ -213,30 +210,37 @@ def open_sharing(stages: Sequence[StageCurve], rate: float) -> SteadySharing:
     (2.0, 1.13)
     """
     rate = real_number("rate", rate, above=0.0)
-    alone = sum(stage.seconds for stage in stages)
-    others = rate * alone
-    for _ in range(200):
-        station = _station(stages, others)
+
+    def visit(station: _Station) -> _Visit:
         capacity = station.streams * (1.0 - station.loss) / station.service if station.service else math.inf
-        load = rate / capacity
-        if load >= 1.0:
+        if rate >= capacity:
             raise UnstableError("the storage", rate, capacity)
         present = _open_law(station, rate)
-        mean = float(present @ np.arange(present.size))
-        response = station.private + mean / rate
-        nearer = rate * response
-        if abs(nearer - others) <= 1e-13 * max(nearer, 1.0) or station.method.startswith("exact"):
+        response = station.private + float(present @ np.arange(present.size)) / rate
+        return _Visit(response, rate, rate * response, present, np.full(present.size, rate))
+
+    return _settled(stages, rate * sum(stage.seconds for stage in stages), visit)
+
+
+def _settled(
+    stages: Sequence[StageCurve], others: float, visit: Callable[[_Station], _Visit]
+) -> SteadySharing:
+    """Steady state in which the stretch is by as many others as there are, from a first guess of them."""
+    for _ in range(200):
+        station = _station(stages, others)
+        found = visit(station)
+        if station.exact or abs(found.others - others) <= 1e-13 * max(found.others, 1.0):
             break
-        others = nearer
+        others = found.others
     return SteadySharing(
-        programs=rate * response,
-        response=response,
-        alone=alone,
-        throughput=rate,
-        utilisation=rate * station.service / station.streams,
-        method=station.method,
+        programs=found.throughput * found.response,
+        response=found.response,
+        alone=sum(stage.seconds for stage in stages),
+        throughput=found.throughput,
+        utilisation=found.throughput * station.service / station.streams,
+        method="exact (product form)" if station.exact else "approximate",
         private=station.private,
-        _stay=partial(_stay_law, station, present, np.full(present.size, rate)),
+        _stay=partial(_stay_law, station, found.seen, found.joins),
     )
 
 

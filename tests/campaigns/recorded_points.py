@@ -94,20 +94,7 @@ class _Draw:
 
 
 def recorded_point(kind: str, number: int, *, seed: int = SEED) -> GridPoint:
-    """Return the point of a kind with a number, inside of the record.
-
-    Parameters
-    ----------
-    kind : str
-        One of `RECORDED`.
-    number : int
-        0, 1, 2, ...
-    seed : int
-        The default is that of the recorded campaign.
-
-    Returns
-    -------
-    GridPoint
+    """Return the point of a kind with a number, inside of the record: see `drawn`.
 
     Notes
     -----

@@ -3,10 +3,12 @@
 ``python -m tests.campaigns.storage_systems`` writes ``docs/record/storage-systems.csv``: a row a system. Each
 breaks one assumption (see `KINDS`) and has 2 to 4 stages with random curves. Two answers are held to the
 simulated makespan of 8, 16 or 32 programs: the sum of the true curves, and the forecast from 8 runs of one
-program and 3 of four together, with its interval. The error stated of a regime (`STATED`) is the largest but
-one in twenty of 400 systems of earlier seeds (3501, 3502). These also led to the correlation of stages in
-intervals and to misfit that grows beyond the timed numbers (.82 of them were covered without). The 200 on
-record are of another seed and were simulated once.
+program and 3 of four together (each the mean of two simulated ones), with its interval. The error stated of a
+regime (`STATED`) is the largest but one in twenty of 400 systems of earlier seeds (3501, 3502). These led to
+the correlation of stages in intervals and to misfit that grows beyond the timed numbers, too (.82 of them
+were covered without). A record of seed 3503 covered .805: all its systems had the same random numbers in
+their runs, so that one unlucky mean missed many at once. Every run has numbers of its own now. The 200
+on record are of another seed and were simulated once.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ import numpy as np
 
 from qmodels.storage import SharedRuns, StageCurve, forecast_sharing
 from tests.campaigns.record import write_record
-from validation.storage import Neighbours, simulate_start
+from validation.analysis.seeding import word
+from validation.storage import Neighbours, SharingSimulation, simulate_start
 
 KINDS: Final = (
     "correlated stages",
@@ -30,7 +33,7 @@ KINDS: Final = (
 SYSTEMS: Final = 200
 #: Stated errors of the sum of true curves, of the mean program and of the last, by regime.
 STATED: Final = {"light": (0.23, 0.51), "near full": (0.35, 0.46), "full": (0.34, 0.34)}
-SEED: Final = 3503
+SEED: Final = 3504
 
 
 def system(number: int) -> dict[str, Any]:
@@ -60,15 +63,24 @@ def system(number: int) -> dict[str, Any]:
         "few bursts, in order": {"bursts": int(rng.integers(1, 4)), "order": "fcfs"},
         "constant bursts": {"scv": 0.0, "bursts": int(rng.integers(5, 30))},
     }[kind]
-    return {"kind": kind, "stages": stages, "programs": int(rng.choice([8, 16, 32])), "options": options}
+    return {
+        "number": number,
+        "kind": kind,
+        "stages": stages,
+        "programs": int(rng.choice([8, 16, 32])),
+        "options": options,
+    }
+
+
+def simulated(one: dict[str, Any], programs: int, replications: int, *key: int) -> SharingSimulation:
+    """Return a system simulated with numbers of its own, by the key."""
+    seed = word(SEED, one["number"], programs, *key)
+    return simulate_start(one["stages"], programs, replications=replications, seed=seed, **one["options"])
 
 
 def runs_of(one: dict[str, Any], programs: int, count: int) -> list[list[float]]:
     """Return simulated times of each stage, a list a stage with one entry a run."""
-    parts = [
-        simulate_start(one["stages"], programs, replications=2, seed=SEED + 7 * k, **one["options"]).stages
-        for k in range(count)
-    ]
+    parts = [simulated(one, programs, 2, k).stages for k in range(count)]
     return [[each[j].mean for each in parts] for j in range(len(one["stages"]))]
 
 
@@ -77,7 +89,7 @@ def rows() -> Iterator[dict[str, Any]]:
     for number in range(SYSTEMS):
         one = system(number)
         stages, n = one["stages"], one["programs"]
-        truth = simulate_start(stages, n, replications=20, seed=SEED + number, **one["options"])
+        truth = simulated(one, n, 20)
         alone, four = (runs_of(one, k, count) for k, count in ((1, 8), (4, 3)))
         runs = SharedRuns(
             {stage.name: {1: alone[k], 4: four[k]} for k, stage in enumerate(stages)}  # type: ignore[misc]

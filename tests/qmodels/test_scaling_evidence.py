@@ -6,8 +6,10 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from qmodels.io.runs import RunTable
 from qmodels.programs import fit_runs
 from qmodels.programs.scaling.evidence import SIGMAS, weigh
 from qmodels.programs.scaling.pooling import pooled
@@ -72,8 +74,17 @@ class TestTheLibrary:
                 mass[key] = mass.get(key, 0.0) + math.exp(log_prior)
         assert sum(mass.values()) == pytest.approx(1.0, rel=1e-9)
         assert min(mass.values()) == pytest.approx(max(mass.values()), rel=1e-9)
+        # Growth alone would take no time on the fewest processors: no law.
         kinds = len(set(families))
-        assert len(mass) == kinds + math.comb(kinds, 2) + math.comb(kinds, 3)
+        growing = len({term.family for term in library(kind).terms if term.part == "growth"})
+        assert len(mass) == sum(math.comb(kinds, k) - math.comb(growing, k) for k in (1, 2, 3))
+
+    def test_runs_that_grow_from_the_first_are_not_fitted_by_growth_alone(self):
+        p = np.repeat(24.0 * 2.0 ** np.arange(11), 3)
+        off = np.exp(0.3 * np.random.default_rng(8).normal(size=p.size))
+        frame = pd.DataFrame({"p": p, "seconds": (1.5 + 0.2 * p**0.7) * off, "repeat": [1, 2, 3] * 11})
+        fitted = fit_runs(RunTable(frame.assign(program="a", phase=1, kind="cpu", d=1)))["a"]
+        assert fitted.predict(24.0, 1.0).time.data[0] > 0.5
 
     def test_finds_terms_of_one_direction(self):
         values = np.array([[1.0, 2.0], [0.0, 0.0], [2.0, 4.0], [1.0, 1.0], [3.0, 6.0]])

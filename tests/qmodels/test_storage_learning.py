@@ -97,6 +97,16 @@ def test_odd_runs_do_not_make_a_slowdown():
     assert forecast_sharing(odd, [4]).seconds[0] < 6.3
 
 
+def test_stages_that_are_slow_in_the_same_runs_leave_more_open_than_others():
+    size = np.exp(0.2 * np.random.default_rng(2).normal(size=(2, 12)))
+    same, apart = (SharedRuns({"a": {1: 10.0 * size[0]}, "b": {1: 10.0 * size[k]}}) for k in (0, 1))
+    assert same.stages_alike() == pytest.approx(1.0)
+    assert apart.stages_alike() < 0.5
+    wide, narrow = (float(np.ptp(forecast_sharing(runs, [1]).percentiles)) for runs in (same, apart))
+    assert wide > 1.1 * narrow
+    assert SharedRuns({"a": {1: size[0]}}).stages_alike() == 0.0
+
+
 def test_turns_have_their_rest_and_are_the_sum_of_theirs():
     found = forecast_sharing(runs_of(StageCurve("x", 10.0, io_share=1.0, streams=4.0), [1, 2, 4, 8]), [10])
     by_size = {one.at_once: one for one in batches(found, 10)}

@@ -97,6 +97,7 @@ def test_the_command_line_asks_for_a_size(tmp_path):
     done = called("surface", path, "--columns", columns, "--work", "4000", "--target", "64,1")
     assert done.returncode == 0
     assert "For work 4000; runs had 100 to 1000. What is computed grows as work^1.0" in done.stdout
+    assert "Make the next run of work 4000 on " in done.stdout
     assert (
         read_runs(path, columns={"p": "np", "work": "cells", "seconds": "solve"}).frame["work"].max()
         == 1000.0

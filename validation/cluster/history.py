@@ -67,6 +67,8 @@ TAIL: Final = np.geomspace(1.0, 1e6, 121)
 #: Jobs in the system grow where there are so many times more at the end of the arrivals than in
 #: the middle.
 _GROWTH: Final = 1.5
+#: Share of a job's time alone that sums of its rounded pieces may be off.
+_ROUNDING: Final = 1e-12
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -116,8 +118,8 @@ class ClusterRun(Result):
         }
         # Waiting to be let in is queueing too; a job that lacks memory alone pages alone.
         spent["queueing"] = spent["queueing"] + (s.jobs["start"] - np.asarray(trace.arrivals))
-        spent["slower_nodes"] = spent["service"] - (alone - paging)
-        spent["paging"] = spent["paging"] - paging
+        spent["slower_nodes"] = _beyond(spent["service"], alone - paging, alone)
+        spent["paging"] = _beyond(spent["paging"], paging, alone)
         end, width = float(s.clocks[NOW]), float(s.clocks[WIDTH])
         bins = max(int(np.ceil(end / width)), 1)
         long = np.minimum(end - width * np.arange(bins), width)
@@ -269,6 +271,12 @@ def tails_of(run: ClusterRun) -> dict[str, Array]:
         for name, chosen in classes.items()
         if chosen.any()
     }
+
+
+def _beyond(spent: Array, own: Array, alone: Array) -> Array:
+    """Time spent beyond a job's own part; none where it is what rounding leaves of the job's time alone."""
+    beyond = spent - own
+    return np.where(np.abs(beyond) <= _ROUNDING * alone, 0.0, beyond)
 
 
 def alone_times(cluster: Cluster, trace: ClusterTrace) -> tuple[Array, Array]:

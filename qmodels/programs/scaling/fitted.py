@@ -402,6 +402,7 @@ class FittedProgram(Result):
             by=by,
             margin=self.margin,
             seed=self.seed,
+            work=None if self.size is None else self.size.work,
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -111,6 +111,7 @@ def rank_runs(
     by: Ranking,
     margin: Margin,
     seed: int,
+    work: float | None = None,
 ) -> NextRun:
     """Return candidate runs by what they tell about targets; see `FittedProgram.next_run`.
 
@@ -132,6 +133,8 @@ def rank_runs(
         Added to the laws.
     seed : int
         Of the draws.
+    work : float, optional
+        Size of the problem that the laws are of, in the unit of the runs; only said.
 
     Raises
     ------
@@ -175,7 +178,7 @@ def rank_runs(
         float(variance),
         "",
     )
-    return replace(ranked, advice=_advice(ranked, posteriors, designs))
+    return replace(ranked, advice=_advice(ranked, posteriors, designs, work))
 
 
 def _design_with(design: Design, run: Array) -> Design:
@@ -266,10 +269,13 @@ def _listed(number: float, noun: str) -> str:
     return f"{number:g} {noun}{'' if number == 1 else 's'}"
 
 
-def _advice(ranked: NextRun, posteriors: Sequence[Posterior], designs: Sequence[Design]) -> str:
+def _advice(
+    ranked: NextRun, posteriors: Sequence[Posterior], designs: Sequence[Design], work: float | None
+) -> str:
     p, d = ranked.best
+    size = "" if work is None else f"of work {work:.6g} "
     run = (
-        f"Make the next run on {_listed(p, 'processor')} and {_listed(d, 'disk')} "
+        f"Make the next run {size}on {_listed(p, 'processor')} and {_listed(d, 'disk')} "
         f"({ranked.core_seconds[0]:.4g} core-seconds)"
     )
     if ranked.settles[0] > 0:

@@ -180,7 +180,8 @@ def subsets(shown: Library) -> tuple[Subsets, ...]:
     """Return all laws of one, two and three terms, with their prior probabilities.
 
     Every combination of families is as likely as any other, and its mass is shared by its
-    members: a family with many members does not crowd out one with few.
+    members: a family with many members does not crowd out one with few. A law of growth alone would take
+    no time on the fewest processors that were run, and is none.
 
     Parameters
     ----------
@@ -192,8 +193,16 @@ def subsets(shown: Library) -> tuple[Subsets, ...]:
 
 @lru_cache(maxsize=4)  # indices of some 300,000 laws, 10 MB, where there are disks
 def _subsets(kind: Component, nodes: bool) -> tuple[Subsets, ...]:
-    families = library(kind, Scale(node=1.0 if nodes else math.inf)).families()
-    by_size = [list(combinations(families.values(), k)) for k in range(1, MOST_TERMS + 1)]
+    shown = library(kind, Scale(node=1.0 if nodes else math.inf))
+    growing = [term.part == "growth" for term in shown.terms]
+    by_size = [
+        [
+            chosen
+            for chosen in combinations(shown.families().values(), k)
+            if not all(growing[members[0]] for members in chosen)
+        ]
+        for k in range(1, MOST_TERMS + 1)
+    ]
     each = -np.log(sum(len(chosen) for chosen in by_size))
     laws = []
     for chosen in by_size:

@@ -16,6 +16,7 @@ from phasefit.checks import one_of, real_number, share
 from phasefit.records import Result
 from qmodels.errors import ModelError
 from qmodels.networks.replay import FitError
+from qmodels.policies.backlog import Backlog, backlog_of
 from qmodels.policies.base import AbstractPolicy, work_bound
 from qmodels.policies.labels import as_policy
 from qmodels.policies.methods import exact_for_its_laws
@@ -105,6 +106,10 @@ class Prediction(Result):
                 f"would change; predict without them"
             )
         return sensitivities_of(self.solved)
+
+    def backlog(self, jobs: int) -> Backlog:
+        """Law of the time until so many jobs at hand are worked off; see `backlog_of`."""
+        return backlog_of(self.solved, jobs)
 
     def outside_record(self, q: float | None = None) -> tuple[str, ...]:
         """Say in what the prediction lies outside of the points whose errors were recorded.

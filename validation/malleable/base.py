@@ -1,4 +1,4 @@
-"""What every malleable policy says: how many processors each job gets, and what it must know."""
+"""Malleable policies by name: how many processors each job gets, and what a site must know for it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,13 @@ class AbstractMalleable(Record, abc.ABC):
 
     @abc.abstractmethod
     def shares(self, jobs: InSystem) -> Array:
-        """Return the processors of each job, (r, n), zero or more, at most all of them together."""
+        """Return the processors of each job, (r, n), zero or more, at most all of them together.
+
+        Parameters
+        ----------
+        jobs : InSystem
+            The jobs in the system of each replication.
+        """
 
 
 def _check(kind: type[AbstractMalleable]) -> None:

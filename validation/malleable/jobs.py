@@ -20,7 +20,13 @@ Curve = Callable[[Array], Array]
 
 
 def inelastic(x: Array) -> Array:
-    """Return the speed of a phase that uses one processor at most, and a part of it as such."""
+    """Return the speed of a phase that uses one processor at most, and a part of it as such.
+
+    Parameters
+    ----------
+    x : ndarray
+        Processors.
+    """
     return np.minimum(x, 1.0)
 
 
@@ -33,6 +39,16 @@ def power(exponent: float, *, below_one: bool = False) -> Curve:
         p, above 0, at most 1.
     below_one : bool
         Whether the power holds for parts of a processor, too.
+
+    Returns
+    -------
+    callable
+        A `Curve`.
+
+    Raises
+    ------
+    ModelError
+        If the exponent is out of its range.
 
     Examples
     --------
@@ -58,7 +74,7 @@ class Jobs:
     arrival: Array  #: (r, j) seconds, rising
     work: Array  #: (r, j, k) seconds of each phase on one processor (of a rigid job on its own)
     curve: NDArray[np.int64]  #: (r, j, k) which of `curves` each phase follows, or `RIGID`
-    curves: tuple[Curve, ...]
+    curves: tuple[Curve, ...]  #: speeds by number
     need: Array  #: (r, j) processors of rigid jobs
 
     def __post_init__(self) -> None:
@@ -90,19 +106,30 @@ def random_jobs(
     shapes : sequence of (weight, phases)
         Of each class its frequency and its phases, each (mean seconds on one processor, curve).
     curves : sequence of callable
-        Speeds, see `Curve`.
+        Speeds by number, each a `Curve`.
     demand : PhaseType, optional
         Law of a factor of mean one, drawn for every phase; exponential by default.
     needs : sequence of float, optional
         Processors of a rigid job of each class.
     replications, jobs : int
         How many replications of how many jobs.
-    seed, key
-        Streams are ``stream(seed, *key)``: the same jobs for every policy.
+    seed : int
+        The same jobs come of the same seed and key.
+    key : tuple of int or str
+        Numbers and words that tell streams of a seed apart.
 
     Returns
     -------
     Jobs
+        In order of arrival.
+
+    Examples
+    --------
+    Half of the jobs compute on one processor, the others on many:
+
+    >>> shapes = [(1.0, [(1.0, 0)]), (1.0, [(1.0, 1)])]
+    >>> random_jobs(2.0, shapes, (inelastic, power(1.0)), replications=3, jobs=5).work.shape
+    (3, 5, 1)
     """
     rate = real_number("arrival_rate", arrival_rate, above=0.0)
     rng = stream(seed, *key)

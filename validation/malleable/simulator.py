@@ -43,6 +43,7 @@ def simulate_jobs(
     Parameters
     ----------
     policy : AbstractMalleable
+        Who gets how many processors.
     jobs : Jobs
         Of all replications.
     processors : float
@@ -53,6 +54,7 @@ def simulate_jobs(
     Returns
     -------
     MalleableRun
+        Response times of every job, and their mean.
 
     Raises
     ------

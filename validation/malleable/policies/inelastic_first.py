@@ -97,8 +97,8 @@ def _to_the_first(jobs: InSystem, among: NDArray[np.bool_], processors: Array) -
 class TwoClasses(Record):
     """Mean responses of inelastic and elastic jobs under Inelastic-First, seconds."""
 
-    inelastic: float
-    elastic: float
+    inelastic: float  #: of jobs that use one processor
+    elastic: float  #: of jobs that use many
     mean: float  #: over all jobs
 
 
@@ -124,6 +124,7 @@ def inelastic_first_response(
     Returns
     -------
     TwoClasses
+        Of each class and of all jobs.
 
     Raises
     ------

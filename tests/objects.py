@@ -147,7 +147,7 @@ def policies() -> Iterator[Any]:
     yield SpaceSharing(2, 1).arrangement(MACHINE)
     yield SpaceSharing(2, 1).running(MACHINE, PROGRAM)
     found = qmodels.predict(SpaceSharing(2, 1), MACHINE, WORK, load=0.4)
-    yield from (found, found.response)
+    yield from (found, found.response, found.sensitivities, found.sensitivities.rows[0], found.backlog(6))
     ranked = qmodels.recommend(
         MACHINE, WORK, load=0.4, candidates=["SP(1,1)", "SP(2,1)"], constraint="p95_s < 100"
     )

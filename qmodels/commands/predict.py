@@ -57,6 +57,17 @@ def _predict(
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All policies, saturated ones too.")] = False,
+    sensitivities: Annotated[
+        bool,
+        typer.Option(
+            "--sensitivities",
+            help="Also what more jobs, one more processor or disk and longer bursts would do.",
+        ),
+    ] = False,
+    backlog: Annotated[
+        int | None,
+        typer.Option(min=1, help="Also how long so many jobs at hand take to drain while others arrive."),
+    ] = None,
     as_json: AsJson = False,
     max_bytes: MaxBytes = None,
     long: Long = False,
@@ -127,6 +138,13 @@ def _predict(
         else {"policy": each.label, "load": at, "capacity": refused[each]}
         for each, at in shown
     ]
+    slopes = {key: found[key].sensitivities for key in shown if key in found} if sensitivities else {}
+    drains = {} if backlog is None else {key: found[key].backlog(backlog) for key in shown if key in found}
+    for key, row in zip(shown, rows, strict=True):
+        if key in drains:
+            row["backlog"] = drains[key].record()
+        if key in slopes:
+            row["sensitivities"] = [each.record() for each in slopes[key].rows]
     if as_json:
         print_json([with_changes(row, plan.changes) for row in rows])
         return
@@ -152,6 +170,10 @@ def _predict(
             f"{OF_DATA}: of the jobs that laws were fitted to, in their own order, and as far as "
             f"one history bounds it"
         )
+    for (each, at), changes in slopes.items():
+        typer.echo(f"{each.label} at load {at:.3g}: {'; '.join(row.sentence for row in changes.rows)}")
+    for (each, at), drain in drains.items():
+        typer.echo(f"{each.label} at load {at:.3g}: {drain.sentence}")
     if len(shown) < len(chosen) * len(loads):
         left = len(chosen) * len(loads) - len(shown)
         typer.echo(f"{left} more rows with --all; --policy NAME for all of one policy")

@@ -16,6 +16,7 @@ from phasefit.checks import one_of, real_number, share
 from phasefit.records import Result
 from qmodels.errors import ModelError
 from qmodels.networks.replay import FitError
+from qmodels.policies.backlog import Backlog, backlog_of
 from qmodels.policies.base import AbstractPolicy, work_bound
 from qmodels.policies.labels import as_policy
 from qmodels.policies.methods import exact_for_its_laws
@@ -24,6 +25,7 @@ from qmodels.policies.models.build import built_model, solved_queue
 from qmodels.policies.models.fitted import error_of_fit
 from qmodels.policies.models.recorded_errors import SHARES
 from qmodels.policies.models.response import TimeLaw, percentile_of, response_of, wait_of
+from qmodels.policies.sensitivities import Sensitivities, sensitivities_of
 from qmodels.policies.speed_table import SpeedTable
 from qmodels.policies.system import System, Workload
 
@@ -91,6 +93,23 @@ class Prediction(Result):
         follow single jobs.
         """
         return percentile_of(self.solved, q)
+
+    @cached_property
+    def sensitivities(self) -> Sensitivities:
+        """What other jobs, bursts, processors and disks would do to the mean response.
+
+        ModelError where the speeds of the running jobs were given; see `sensitivities_of`.
+        """
+        if self.speeds:
+            raise ModelError(
+                f"the speeds of the running jobs were {self.speeds}, which does not say how they "
+                f"would change; predict without them"
+            )
+        return sensitivities_of(self.solved)
+
+    def backlog(self, jobs: int) -> Backlog:
+        """Law of the time until so many jobs at hand are worked off; see `backlog_of`."""
+        return backlog_of(self.solved, jobs)
 
     def outside_record(self, q: float | None = None) -> tuple[str, ...]:
         """Say in what the prediction lies outside of the points whose errors were recorded.

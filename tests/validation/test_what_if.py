@@ -254,6 +254,9 @@ class TestVerdicts:
         sentences = advice(found)
         assert any("a tie within the errors" in text for text in sentences)
         assert not any("faster" in text for text in sentences)
+        (near,) = found.nearby
+        assert near in found.table()
+        assert "one more processor: " in near
 
 
 class TestMoney:

@@ -34,6 +34,7 @@ from validation.sharing.points import policy_of
 from validation.study.what_if.advice import advice, text_of
 from validation.study.what_if.axes import POLICY, Axis, axes_of, loads_of, prices_of
 from validation.study.what_if.cells import Cell, Curve, Machine
+from validation.study.what_if.nearby import nearby
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,6 +120,14 @@ class WhatIf(Result):
         where = f"{best.label} on today's machine at load {cell.load:.3g}"
         return (f"{error.sentence(where)} That is common to all answers here.",)
 
+    @cached_property
+    def nearby(self) -> tuple[str, ...]:
+        """What small changes of today's machine and jobs do to its best mean response."""
+        if self.objective.name != "mean_response":
+            return ()
+        here = [cell for cell in self.cells if cell.machine.setting == self.today]
+        return tuple(nearby(self.scenario, here))
+
     @property
     def today(self) -> dict[str, Any]:
         """The scenario's own value of each axis that has one."""
@@ -201,13 +210,14 @@ class WhatIf(Result):
             "axes": {axis.name: list(axis.values) for axis in self.axes},
             "loads": list(self.loads),
             "findings": advice(self),
+            "nearby": list(self.nearby),
             "points": list(self.records()),
             "seconds": self.seconds,
         }
 
     def table(self) -> str:
         """The best policy of every machine and load, and what follows from it, as text."""
-        return text_of(self)
+        return "\n".join([text_of(self), *(f"- {text}" for text in self.nearby)])
 
 
 def _known(value: float) -> float | None:

@@ -1,0 +1,122 @@
+"""Slopes of predictions: against formulas, higher-order differences, and the command that prints them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from phasefit import MAP, PhaseType, match_moments
+from qmodels import ModelError, Phase, Program, System, Workload, WorkloadMix, predict
+from qmodels.markov import QBD, level_slopes, solve_qbd
+from tests.command import called, result_of
+
+MACHINE = System(16, 8, min_processors=2)
+PROGRAM = Program([Phase(io=16.0, cpu=64.0), Phase(io=4.0, cpu=80.0)])
+TWO_STATES = MAP([[-1.2, 0.2], [0.1, -4.1]], [[1.0, 0.0], [0.0, 4.0]])
+
+
+def slope_by_differences(mean, at, step):
+    """Central difference of order four: its error is step^4 / 30 times the fifth derivative."""
+    near, far = (mean(at + k * step) - mean(at - k * step) for k in (1, 2))
+    return (8.0 * near - far) / (12.0 * step)
+
+
+def test_the_slope_of_the_mean_queue_follows_pollaczek_and_khinchine():
+    """E[T] = s + r s (1 + c) / (2 (1 - r)) with one server, r = rate * s."""
+    rate, scv = 0.012, 4.0
+    answer = predict(
+        "SP(1,1)",
+        System(1, 1),
+        Workload.from_scv(Program([Phase(8.0, 40.0)]), demand_scv=scv),
+        arrival_rate=rate,
+    )
+    r = rate * 48.0
+    assert answer.sensitivities.of("scv of demand").slope == pytest.approx(48.0 * r / (2 * (1 - r)), rel=1e-6)
+    by_rate = 48.0**2 * (1 + scv) / (2 * (1 - r) ** 2)
+    assert answer.sensitivities.of("arrival rate").slope == pytest.approx(by_rate, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("label", "scv", "arrivals"),
+    [
+        ("SP(4,4)", 2.5, PhaseType.exponential(mean=1.0)),
+        ("SP(8,2)", 0.4, match_moments(1.0, 3.0)),
+        ("DP(8)", 3.0, TWO_STATES),
+        ("DP(2)", 1.0, PhaseType.exponential(mean=1.0)),
+    ],
+)
+def test_slopes_are_those_of_higher_order_differences(label, scv, arrivals):
+    rate = 0.05
+
+    def mean(rate=rate, scv=scv, io=1.0, cpu=1.0):
+        second = PROGRAM.phases[1]
+        phases = [Phase(16.0 * io, 64.0 * cpu), second]
+        work = Workload(Program(phases), match_moments(1.0, 1.0 + scv), arrivals)
+        return predict(label, MACHINE, work, arrival_rate=rate).mean_response
+
+    work = Workload(PROGRAM, match_moments(1.0, 1.0 + scv), arrivals)
+    found = predict(label, MACHINE, work, arrival_rate=rate).sensitivities
+    for name, by_differences in (
+        ("arrival rate", slope_by_differences(lambda x: mean(rate=x), rate, 1e-3 * rate)),
+        ("phase 1: I/O", slope_by_differences(lambda x: mean(io=x), 1.0, 1e-3) / 16.0),
+        ("phase 1: computation", slope_by_differences(lambda x: mean(cpu=x), 1.0, 1e-3) / 64.0),
+    ):
+        assert found.of(name).slope == pytest.approx(by_differences, rel=1e-6), name
+    if scv != 1.0:
+        by_scv = slope_by_differences(lambda x: mean(scv=x), scv, 1e-3 * scv)
+    else:  # upward only
+        by_scv = (-3.0 * mean(scv=1.0) + 4.0 * mean(scv=1.001) - mean(scv=1.002)) / 0.002
+    assert found.of("scv of demand").slope == pytest.approx(by_scv, rel=2e-6)
+    assert found.of("disks").effect == pytest.approx(
+        predict(label, replace(MACHINE, disks=9), work, arrival_rate=rate).mean_response - mean(), rel=1e-12
+    )
+
+
+def test_bursts_with_laws_of_their_own_and_mixes_have_a_row_each():
+    laws = {"io_bursts": match_moments(1.0, 3.0), "cpu_bursts": match_moments(1.0, 1.5)}
+    found = predict("SP(4,1)", MACHINE, Workload(PROGRAM, **laws), load=0.5).sensitivities
+    assert [row.parameter for row in found.rows][-2:] == ["scv of I/O bursts", "scv of computation bursts"]
+    mix = WorkloadMix([Program([Phase(1.0, 20.0)], name="a"), Program([Phase(9.0, 30.0)], name="b")])
+    found = predict("SP(4,4)", MACHINE, Workload(mix), load=0.5).sensitivities
+    names = [row.parameter for row in found.rows]
+    assert "program a, phase 1: I/O" in names
+    assert "program b, phase 1: computation" in names
+    many = Program([Phase(1.0 + k, 20.0 + k) for k in range(6)])
+    found = predict("SP(4,4)", MACHINE, Workload(many), load=0.5).sensitivities
+    assert [row.parameter for row in found.rows][3:5] == ["all I/O", "all computation"]
+
+
+def test_what_is_not_known_says_why():
+    odd = PhaseType([0.7, 0.3], [[-2.0, 1.0], [0.0, -1.0]])
+    found = predict("SP(4,4)", MACHINE, Workload(PROGRAM, odd), utilisation=0.95).sensitivities
+    assert "not one of two moments" in found.of("scv of demand").note
+    assert found.of("scv of demand").slope is None
+    assert "more than SP(4,4) can carry" in found.of("arrival rate").note
+    with pytest.raises(ModelError, match="parameter must be one of arrival rate, processors"):
+        found.of("disk")
+    given = predict("SP(2,2)", MACHINE, Workload(PROGRAM), arrival_rate=0.01, running=[0.1, 0.2])
+    with pytest.raises(ModelError, match="does not say how"):
+        _ = given.sensitivities
+
+
+def test_chains_of_other_shapes_are_refused():
+    one = np.ones((1, 1))
+    queue = QBD(up=[0.5 * one], local=[0 * one], down=[one])
+    other = QBD(up=[0.5 * one] * 2, local=[0 * one] * 2, down=[one] * 2)
+    with pytest.raises(ModelError, match="other numbers of levels"):
+        level_slopes(queue, solve_qbd(queue)).along(queue, other)
+    two = QBD(up=[np.eye(2)], local=[np.zeros((2, 2))], down=[3 * np.eye(2)])
+    with pytest.raises(ModelError, match="other phases"):
+        level_slopes(queue, solve_qbd(queue)).along(two, two)
+
+
+def test_the_command_prints_them(tmp_path):
+    from tests.objects import SCENARIO
+
+    site = tmp_path / "site.toml"
+    site.write_text(SCENARIO)
+    done = called("predict", str(site), "--policy", "sp(1,1)", "--load", "0.3", "--sensitivities")
+    assert "one more disk: -" in done.stdout
+    done = called("predict", site, "--policy", "sp(1,1)", "--load", "0.3", "--sensitivities", "--json")
+    (row,) = result_of(done.stdout)
+    assert {"parameter", "slope", "effect"} <= set(row["sensitivities"][0])

@@ -1,0 +1,51 @@
+"""Malleable policies: goldens of their formulas, what they hand out, and simulation beside both."""
+
+import numpy as np
+import pytest
+
+from qmodels.errors import ModelError
+from validation.malleable import MALLEABLE, InSystem, Jobs, simulate_jobs
+from validation.malleable.jobs import inelastic, power
+from validation.malleable.policies.equal_shares import EqualShares
+
+
+def at_once(*sizes, exponent=0.5):
+    """Jobs that are all there at time zero, on a speed curve x^p for any x."""
+    work = np.array(sizes, dtype=float)[None, :, None]
+    none = np.zeros(work.shape[:2])
+    return Jobs(none, work, np.zeros(work.shape, int), (power(exponent, below_one=True),), none + 1.0)
+
+
+class TestEveryPolicy:
+    def test_hands_out_no_more_than_there_is_and_leaves_nothing_idle(self, rng):
+        here = rng.random((50, 6)) < 0.7
+        jobs = InSystem(
+            8.0,
+            here,
+            rng.permuted(np.tile(np.arange(6), (50, 1)), axis=1),
+            np.where(here, rng.exponential(size=here.shape), 0.0),
+            rng.integers(0, 2, here.shape),
+            2.0 ** rng.integers(0, 4, here.shape),
+            (inelastic, power(0.5)),
+        )
+        for kind in MALLEABLE.values():
+            shares = kind().shares(jobs)
+            assert (shares[~here] == 0.0).all(), kind.name
+            assert (shares >= 0.0).all(), kind.name
+            given = shares.sum(axis=1)
+            assert (given <= 8.0 * (1 + 1e-12)).all(), kind.name
+            assert (given[here.any(axis=1)] > 0.0).all(), kind.name
+
+    def test_one_that_hands_out_too_much_or_nothing_is_told_so(self):
+        class Double(EqualShares):
+            def shares(self, jobs):
+                return 2.0 * super().shares(jobs)
+
+        class Nothing(EqualShares):
+            def shares(self, jobs):
+                return 0.0 * super().shares(jobs)
+
+        with pytest.raises(ModelError, match="more than the 4 processors"):
+            simulate_jobs(Double(), at_once(1.0, 2.0), 4.0)
+        with pytest.raises(ModelError, match="serves nobody"):
+            simulate_jobs(Nothing(), at_once(1.0, 2.0), 4.0)

@@ -1,0 +1,190 @@
+"""Jobs submitted to a lab at their times, and what came of each: stamps by the jobs themselves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from qmodels.errors import ModelError
+from validation.slurm.lab import Lab
+from validation.slurm.service import Phases, Service
+
+_WORKER = Path(__file__).with_name("worker.py")
+
+
+@dataclass(frozen=True)
+class LabJob:
+    """A job as it is submitted."""
+
+    arrival: float  #: seconds from the first
+    phases: Phases
+    nodes: int = 0  #: that it asks for; 0 leaves that to the partition
+    limit: int = 0  #: minutes that it may run; 0 for no limit of its own
+    qos: str = ""  #: its quality of service, if it names one
+
+    @property
+    def size(self) -> float:
+        """Seconds of all its bursts alone."""
+        return sum(seconds for _, seconds in self.phases)
+
+
+@dataclass(frozen=True)
+class LabRun:
+    """A job as it ran; seconds of one clock."""
+
+    submit: float  #: when the client was started
+    begin: float  #: first moment of the job itself
+    end: float  #: its last
+    bursts: tuple[float, ...] = ()  #: how long each took
+    stops: tuple[tuple[float, float], ...] = ()  #: when Slurm stopped it and when it went on
+
+    @property
+    def stopped(self) -> float:
+        """Seconds that Slurm had it stopped."""
+        return sum(on - off for off, on in self.stops)
+
+
+def run_jobs(
+    lab: Lab,
+    jobs: Sequence[LabJob],
+    *,
+    disks: int = 0,
+    disk_discipline: Literal["fcfs", "ps"] = "fcfs",
+    patience: float = 120.0,
+) -> list[LabRun]:
+    """Submit jobs at their times and wait until all have ended.
+
+    Parameters
+    ----------
+    lab : Lab
+        That is running.
+    jobs : sequence of LabJob
+    disks : int
+        Disks that the jobs ask; none by default.
+    disk_discipline : {"fcfs", "ps"}
+    patience : float
+        Seconds without a job that ends, after the last was submitted, at which to give up.
+
+    Returns
+    -------
+    list of LabRun
+        In the order of the jobs.
+
+    Raises
+    ------
+    ModelError
+        If a client fails, or a job does not end.
+
+    Notes
+    -----
+    Jobs are submitted by salloc: Slurm gives each its nodes and takes them back, and what the job
+    does is run where it was submitted.
+    """
+    folder = lab.place / f"jobs-{time.monotonic_ns()}"
+    with Service(folder, [job.phases for job in jobs], disks, disk_discipline) as service:
+        submits, clients = _submit(lab, jobs, "salloc", service.command)
+        _wait(lambda: len(service.ends), clients, patience)
+        _end(clients)
+        return [
+            LabRun(submit, service.begins[k], service.ends[k], tuple(service.bursts[k]))
+            for k, submit in enumerate(submits)
+        ]
+
+
+def run_batch_jobs(lab: Lab, jobs: Sequence[LabJob], *, patience: float = 300.0) -> list[LabRun]:
+    """Submit jobs that Slurm may stop, and wait until all have ended.
+
+    Parameters
+    ----------
+    lab : Lab
+    jobs : sequence of LabJob
+        That compute and ask no disk.
+    patience : float
+        Seconds without a job that ends, after the last was submitted, at which to give up.
+
+    Returns
+    -------
+    list of LabRun
+        In the order of the jobs.
+
+    Raises
+    ------
+    ModelError
+        If a client fails, or a job does not end.
+
+    Notes
+    -----
+    Jobs are submitted by sbatch: each is a process on its first node, which the node's daemon can
+    stop and continue.
+    """
+    stamps = lab.place / f"stamps-{time.monotonic_ns()}"
+
+    def command(number: int) -> list[str]:
+        work = [sys.executable, "-I", "-S", _WORKER, stamps, number, f"{jobs[number].size:.6f}"]
+        return ["-o", "/dev/null", "--wrap", "exec " + " ".join(f"'{word}'" for word in work)]
+
+    def lines() -> list[str]:
+        return stamps.read_text().splitlines() if stamps.exists() else []
+
+    submits, clients = _submit(lab, jobs, "sbatch", command)
+    _end(clients)
+    _wait(lambda: len(lines()), clients, patience)
+    known = {each["job"]: each for each in map(json.loads, lines())}
+    return [
+        LabRun(submit, known[k]["begin"], known[k]["end"], stops=tuple((a, b) for a, b in known[k]["stops"]))
+        for k, submit in enumerate(submits)
+    ]
+
+
+def _submit(
+    lab: Lab, jobs: Sequence[LabJob], client: str, command: Callable[[int], list[str]]
+) -> tuple[list[float], list[subprocess.Popen[bytes]]]:
+    """Start a client for each job at its time; return when each was, and the clients."""
+    submits, clients = [], []
+    zero = time.time() + 0.2
+    for number, job in enumerate(jobs):
+        words = [*lab.first_words, client, "-Q", "-J", f"job{number}"]
+        words += ["-N", str(job.nodes)] if job.nodes else []
+        words += ["-t", str(job.limit)] if job.limit else []
+        words += ["--qos", job.qos] if job.qos else []
+        time.sleep(max(zero + job.arrival - time.time(), 0.0))
+        submits.append(time.time())
+        clients.append(
+            subprocess.Popen(
+                [*words, *command(number)],
+                env=lab.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                cwd=lab.place,
+            )
+        )
+    return submits, clients
+
+
+def _wait(ended: Callable[[], int], clients: Sequence[subprocess.Popen[bytes]], patience: float) -> None:
+    """Wait until all jobs have ended; ModelError if none does for so many seconds."""
+    count, last, known = len(clients), time.monotonic(), 0
+    while (now := ended()) < count:
+        if now > known:
+            known, last = now, time.monotonic()
+        if time.monotonic() - last > patience:
+            failed = [each for each in clients if each.poll()]
+            if failed:
+                _end(failed)
+            raise ModelError(f"{count - now} of {count} jobs have not ended, and none did for {patience:g} s")
+        time.sleep(0.25)
+
+
+def _end(clients: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Wait for clients; ModelError with the words of one that failed."""
+    for process in clients:
+        _, message = process.communicate()
+        if process.returncode:
+            raise ModelError(f"a client of Slurm failed: {message.decode().strip()[-300:]}")

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -46,7 +47,8 @@ def main() -> int:
     try:
         lab.start()
         print(json.dumps({"ports": lab.ports, "seconds": lab.seconds}), flush=True)
-        sys.stdin.read()
+        while not _runner_is_gone(1.0):
+            reap()
     except LabError as error:
         print(json.dumps({"error": str(error)}), flush=True)
     except BrokenPipeError:
@@ -229,11 +231,16 @@ def _answers(port: int) -> bool:
         return trial.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _runner_is_gone() -> bool:
-    """Whether the pipe has been closed: nothing is ever written to it after the plan."""
-    import select
+def _runner_is_gone(seconds: float = 0.0) -> bool:
+    """Whether the pipe is closed within so many seconds: nothing is written to it after the plan."""
+    return bool(select.select([sys.stdin], [], [], seconds)[0])
 
-    return bool(select.select([sys.stdin], [], [], 0)[0])
+
+def reap() -> None:
+    """Take note of children that have ended; whoever loses its parent in a lab becomes one."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def members(folder: Path) -> list[int]:
@@ -273,9 +280,7 @@ def end_all(folder: Path) -> None:
             with contextlib.suppress(OSError):
                 os.kill(number, signal.SIGKILL)
         quiet = 0 if alive else quiet + 1
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
+        reap()
         time.sleep(0.02)
 
 

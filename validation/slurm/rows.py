@@ -23,7 +23,7 @@ from qmodels.whole_files import write_whole
 from validation.analysis.seeding import stream
 from validation.slurm.lab import Lab
 from validation.slurm.service import Phases
-from validation.slurm.submission import LabJob, LabRun, run_batch_jobs, run_jobs
+from validation.slurm.submission import LabJob, LabRun, run_jobs
 
 #: Nodes that jobs of rigid rows ask for, and how often.
 WIDTHS, WIDTH_SHARES = (1, 2, 4, 8), (0.4, 0.3, 0.2, 0.1)
@@ -186,10 +186,7 @@ def measure(row: Row, *, folder: Path | None = None) -> Measurement:
     with Lab(row.nodes, row.lines, QOS if "priorities" in row.policy else {}, folder) as lab:
         start, dead, slices = _latencies(lab, row)
         jobs = row.drawn_jobs()
-        if row.gang:
-            runs = run_batch_jobs(lab, jobs)
-        else:
-            runs = run_jobs(lab, jobs, disks=row.disks, disk_discipline=row.disk_discipline)
+        runs = run_jobs(lab, jobs, disks=row.disks, disk_discipline=row.disk_discipline, batch=row.gang)
         log = lab.sacct(len(jobs) + len(start) + len(slices))
         cpu = lab.cpu_seconds() + _children() - before
     return Measurement(row, jobs, runs, start, dead, slices, log, cpu, os.getloadavg()[0])
@@ -201,14 +198,13 @@ def _latencies(lab: Lab, row: Row) -> tuple[list[float], list[float], list[LabRu
     width = 2 if row.rigid else 0
     at_once = row.nodes // 2 if row.rigid else round(row.servers)
     apart = np.cumsum(rng.uniform(0.7, 1.2, 16))
-    run = run_batch_jobs if row.gang else run_jobs
-    alone = run(lab, [LabJob(float(t), (("c", 0.1),), width) for t in apart])
+    alone = run_jobs(lab, [LabJob(float(t), (("c", 0.1),), width) for t in apart], batch=row.gang)
     start = [each.begin - each.submit for each in alone]
     if row.gang:
-        turns = run(lab, [LabJob(0.0, (("c", 12.0),)) for _ in range(2 * at_once)])
+        turns = run_jobs(lab, [LabJob(0.0, (("c", 12.0),)) for _ in range(2 * at_once)], batch=True)
         return start, [], turns
     sizes = rng.uniform(0.4, 1.2, 4 * at_once + 16)
-    waiting = run(lab, [LabJob(0.0, (("c", float(size)),), width) for size in sizes])
+    waiting = run_jobs(lab, [LabJob(0.0, (("c", float(size)),), width) for size in sizes])
     return [*start], dead_times(waiting, at_once), []
 
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from qmodels.errors import ModelError
 from validation.slurm.lab import Lab
 from validation.slurm.service import Phases, Service
-
-_WORKER = Path(__file__).with_name("worker.py")
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,8 @@ def run_jobs(
     *,
     disks: int = 0,
     disk_discipline: Literal["fcfs", "ps"] = "fcfs",
-    patience: float = 120.0,
+    batch: bool = False,
+    patience: float = 180.0,
 ) -> list[LabRun]:
     """Submit jobs at their times and wait until all have ended.
 
@@ -68,6 +64,10 @@ def run_jobs(
     disks : int
         Disks that the jobs ask; none by default.
     disk_discipline : {"fcfs", "ps"}
+    batch : bool
+        Whether jobs are submitted by sbatch, so that each is a process on its first node, which
+        the node's daemon can stop and continue. Otherwise by salloc: Slurm gives a job its nodes
+        and takes them back, and its work is run where it was submitted.
     patience : float
         Seconds without a job that ends, after the last was submitted, at which to give up.
 
@@ -80,66 +80,28 @@ def run_jobs(
     ------
     ModelError
         If a client fails, or a job does not end.
-
-    Notes
-    -----
-    Jobs are submitted by salloc: Slurm gives each its nodes and takes them back, and what the job
-    does is run where it was submitted.
     """
     folder = lab.place / f"jobs-{time.monotonic_ns()}"
     with Service(folder, [job.phases for job in jobs], disks, disk_discipline) as service:
-        submits, clients = _submit(lab, jobs, "salloc", service.command)
+
+        def batch_command(number: int) -> list[str]:
+            words = " ".join(f"'{word}'" for word in service.batch_command(number))
+            return ["-o", "/dev/null", "--wrap", f"exec {words}"]
+
+        command = batch_command if batch else service.command
+        submits, clients = _submit(lab, jobs, "sbatch" if batch else "salloc", command)
         _wait(lambda: len(service.ends), clients, patience)
         _end(clients)
         return [
-            LabRun(submit, service.begins[k], service.ends[k], tuple(service.bursts[k]))
+            LabRun(
+                submit,
+                service.begins[k],
+                service.ends[k],
+                tuple(service.bursts[k]),
+                tuple((off, on) for off, on in service.stops[k]),
+            )
             for k, submit in enumerate(submits)
         ]
-
-
-def run_batch_jobs(lab: Lab, jobs: Sequence[LabJob], *, patience: float = 300.0) -> list[LabRun]:
-    """Submit jobs that Slurm may stop, and wait until all have ended.
-
-    Parameters
-    ----------
-    lab : Lab
-    jobs : sequence of LabJob
-        That compute and ask no disk.
-    patience : float
-        Seconds without a job that ends, after the last was submitted, at which to give up.
-
-    Returns
-    -------
-    list of LabRun
-        In the order of the jobs.
-
-    Raises
-    ------
-    ModelError
-        If a client fails, or a job does not end.
-
-    Notes
-    -----
-    Jobs are submitted by sbatch: each is a process on its first node, which the node's daemon can
-    stop and continue.
-    """
-    stamps = lab.place / f"stamps-{time.monotonic_ns()}"
-
-    def command(number: int) -> list[str]:
-        work = [sys.executable, "-I", "-S", _WORKER, stamps, number, f"{jobs[number].size:.6f}"]
-        return ["-o", "/dev/null", "--wrap", "exec " + " ".join(f"'{word}'" for word in work)]
-
-    def lines() -> list[str]:
-        return stamps.read_text().splitlines() if stamps.exists() else []
-
-    submits, clients = _submit(lab, jobs, "sbatch", command)
-    _end(clients)
-    _wait(lambda: len(lines()), clients, patience)
-    known = {each["job"]: each for each in map(json.loads, lines())}
-    return [
-        LabRun(submit, known[k]["begin"], known[k]["end"], stops=tuple((a, b) for a, b in known[k]["stops"]))
-        for k, submit in enumerate(submits)
-    ]
 
 
 def _submit(

@@ -159,6 +159,7 @@ class Lab:
 
     def __post_init__(self) -> None:
         self.keeper: subprocess.Popen[str] | None = None
+        self.client_seconds = 0.0  # of processors, of clients that have ended
         self.seconds: dict[str, float] = {}
         self.ports: list[int] = []
 

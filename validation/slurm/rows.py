@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -182,18 +181,17 @@ def measure(row: Row, *, folder: Path | None = None) -> Measurement:
     ModelError
         If Slurm is not installed, a daemon does not start or a job does not end.
     """
-    before = _children()
     with Lab(row.nodes, row.lines, QOS if "priorities" in row.policy else {}, folder) as lab:
-        start, dead, slices = _latencies(lab, row)
+        start, dead, slices, before_row = _latencies(lab, row)
         jobs = row.drawn_jobs()
         runs = run_jobs(lab, jobs, disks=row.disks, disk_discipline=row.disk_discipline, batch=row.gang)
-        log = lab.sacct(len(jobs) + len(start) + len(slices))
-        cpu = lab.cpu_seconds() + _children() - before
+        log = lab.sacct(len(jobs) + before_row)
+        cpu = lab.cpu_seconds() + lab.client_seconds
     return Measurement(row, jobs, runs, start, dead, slices, log, cpu, os.getloadavg()[0])
 
 
-def _latencies(lab: Lab, row: Row) -> tuple[list[float], list[float], list[LabRun]]:
-    """Measure what Slurm adds, by jobs that tell nothing of the row."""
+def _latencies(lab: Lab, row: Row) -> tuple[list[float], list[float], list[LabRun], int]:
+    """Measure what Slurm adds, by jobs that tell nothing of the row; the last is their number."""
     rng = stream(row.seed, "slurm latencies")
     width = 2 if row.rigid else 0
     at_once = row.nodes // 2 if row.rigid else round(row.servers)
@@ -202,10 +200,10 @@ def _latencies(lab: Lab, row: Row) -> tuple[list[float], list[float], list[LabRu
     start = [each.begin - each.submit for each in alone]
     if row.gang:
         turns = run_jobs(lab, [LabJob(0.0, (("c", 12.0),)) for _ in range(2 * at_once)], batch=True)
-        return start, [], turns
+        return start, [], turns, len(start) + len(turns)
     sizes = rng.uniform(0.4, 1.2, 4 * at_once + 16)
     waiting = run_jobs(lab, [LabJob(0.0, (("c", float(size)),), width) for size in sizes])
-    return [*start], dead_times(waiting, at_once), []
+    return start, dead_times(waiting, at_once), [], len(start) + len(waiting)
 
 
 def dead_times(runs: Sequence[LabRun], at_once: int) -> list[float]:
@@ -226,9 +224,3 @@ def dead_times(runs: Sequence[LabRun], at_once: int) -> list[float]:
     starts, ends = np.sort([each.begin for each in runs]), np.sort([each.end for each in runs])
     gaps: Array = starts[at_once:] - ends[:-at_once]
     return [float(gap) for gap in gaps[at_once:]]
-
-
-def _children() -> float:
-    """Processor seconds of the processes that ran for this one and have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime

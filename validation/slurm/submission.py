@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -90,8 +91,8 @@ def run_jobs(
 
         command = batch_command if batch else service.command
         submits, clients = _submit(lab, jobs, "sbatch" if batch else "salloc", command)
-        _wait(lambda: len(service.ends), clients, patience)
-        _end(clients)
+        _wait(lambda: len(service.ends), len(jobs), patience)
+        lab.client_seconds += _end(clients)
         return [
             LabRun(
                 submit,
@@ -130,23 +131,27 @@ def _submit(
     return submits, clients
 
 
-def _wait(ended: Callable[[], int], clients: Sequence[subprocess.Popen[bytes]], patience: float) -> None:
+def _wait(ended: Callable[[], int], count: int, patience: float) -> None:
     """Wait until all jobs have ended; ModelError if none does for so many seconds."""
-    count, last, known = len(clients), time.monotonic(), 0
+    last, known = time.monotonic(), 0
     while (now := ended()) < count:
         if now > known:
             known, last = now, time.monotonic()
         if time.monotonic() - last > patience:
-            failed = [each for each in clients if each.poll()]
-            if failed:
-                _end(failed)
             raise ModelError(f"{count - now} of {count} jobs have not ended, and none did for {patience:g} s")
         time.sleep(0.25)
 
 
-def _end(clients: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Wait for clients; ModelError with the words of one that failed."""
+def _end(clients: Sequence[subprocess.Popen[bytes]]) -> float:
+    """Wait for clients and return their processor seconds; ModelError with the words of one that failed."""
+    seconds = 0.0
     for process in clients:
-        _, message = process.communicate()
+        assert process.stderr is not None
+        with process.stderr as pipe:
+            message = pipe.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds += used.ru_utime + used.ru_stime
         if process.returncode:
             raise ModelError(f"a client of Slurm failed: {message.decode().strip()[-300:]}")
+    return seconds

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from phasefit.checks import one_of, whole_number
 from phasefit.records import Record
 from qmodels.policies import AbstractPolicy, System
+from qmodels.policies.choice.ranking import BEST, SLOWER, TIE
+
+if TYPE_CHECKING:
+    from qmodels.policies.choice.recommendation import Recommendation
 
 #: So that the scheduler looks at the queue whenever something has changed, in the order of arrival.
 FIRST_COME: Final = (
@@ -130,6 +134,39 @@ def as_slurm(policy: AbstractPolicy, system: System, *, slice_seconds: int = USU
         f"OverSubscribe={shared} State=UP",
     )
     return SlurmPolicy(policy.label, lines, tuple(differences))
+
+
+def configured(recommended: Recommendation, system: System) -> list[SlurmPolicy]:
+    """Return the best policy for Slurm, and behind one that it cannot run the next best that it can.
+
+    Parameters
+    ----------
+    recommended : Recommendation
+        As `qmodels.recommend` returns it.
+    system : System
+        The machine.
+
+    Returns
+    -------
+    list of SlurmPolicy
+        Empty where nothing is recommended.
+
+    Examples
+    --------
+    >>> from qmodels import Phase, Program, Workload, recommend
+    >>> work = Workload(Program([Phase(io=16.0, cpu=1024.0)]))
+    >>> machine = System(16, 16)
+    >>> advice = recommend(machine, work, load=0.3, candidates=["DP(16)", "SP(4,4)"])
+    >>> [each.policy for each in configured(advice, machine)]
+    ['DP(16)', 'SP(4,4)']
+    """
+    found = []
+    for row in recommended.rows:
+        if row.status in (BEST, TIE, SLOWER):
+            found.append(as_slurm(row.policy, system))
+            if found[-1].lines:
+                break
+    return [*found[:1], *found[-1:]] if len(found) > 1 else found
 
 
 def rigid_lines(

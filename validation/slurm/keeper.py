@@ -243,14 +243,15 @@ def reap() -> None:
             pass
 
 
-def members(folder: Path) -> list[int]:
-    """Processes of a lab: those of its configuration, and all that descend from them or from here."""
+def members(folder: Path, keeper: int) -> list[int]:
+    """Return the processes of a lab: those of its configuration, and all that descend from its keeper."""
     mark = f"SLURM_CONF={folder}/slurm.conf".encode()
     parent: dict[int, int] = {}
     found = set()
     for place in Path("/proc").iterdir():
-        if not place.name.isdigit() or (number := int(place.name)) == os.getpid():
+        if not place.name.isdigit():
             continue
+        number = int(place.name)
         try:
             fields = (place / "stat").read_text().rsplit(")", 1)[1].split()
             if fields[0] == "Z":
@@ -260,7 +261,7 @@ def members(folder: Path) -> list[int]:
                 found.add(number)
         except (OSError, IndexError):
             continue
-    roots = found | {os.getpid()}
+    roots = found | {keeper}
     for number in parent:
         above, seen = number, set()
         while above in parent and above not in roots and above not in seen:
@@ -268,14 +269,14 @@ def members(folder: Path) -> list[int]:
             above = parent[above]
         if above in roots and number != above:
             found.add(number)
-    return sorted(found)
+    return sorted(found - {keeper})
 
 
 def end_all(folder: Path) -> None:
     """Kill all processes of a lab, and those that they start meanwhile, until none is left."""
     quiet = 0
     while quiet < 2:
-        alive = members(folder)
+        alive = members(folder, os.getpid())
         for number in alive:
             with contextlib.suppress(OSError):
                 os.kill(number, signal.SIGKILL)

@@ -268,8 +268,8 @@ class Lab:
     def cpu_seconds(self) -> float:
         """Processor seconds of the lab so far: its daemons, its clients but not their jobs, its start."""
         assert self.keeper is not None
-        numbers = [*members(self.place), self.keeper.pid]
-        return sum(_cpu_seconds(number) for number in set(numbers))
+        numbers = [*members(self.place, self.keeper.pid), self.keeper.pid]
+        return sum(map(_cpu_seconds, numbers))
 
 
 def _cpu_seconds(number: int) -> float:

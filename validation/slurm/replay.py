@@ -1,0 +1,173 @@
+"""The jobs of a row replayed in our simulators, with what the lab measured of Slurm and nothing else.
+
+A job holds its nodes for its bursts and the dead time after them, in which Slurm takes them back
+and gives them to the next; it comes later than it was submitted by the time that Slurm needs to
+start a job on an idle machine. Both are means that the lab measured before the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit.arrays import Array, Ints
+from phasefit.records import Record
+from qmodels.policies import TimeSharing, parse_policy
+from validation.jobs import JobStream
+from validation.jobs.disciplines import EASY, FCFS, AbstractDiscipline, Waiting
+from validation.machine import Machine, play
+from validation.mesh import Mesh
+from validation.sharing.draws import Draw
+from validation.sharing.event_loop import play_jobs
+from validation.sharing.layout import layout
+from validation.slurm.rows import Measurement, Row
+from validation.slurm.submission import LabJob, LabRun
+
+#: One second for each burst, whatever the allotment: the factors of bursts are their seconds.
+_ONE: Final = np.ones(1)
+
+
+@dataclass(frozen=True)
+class Latencies(Record):
+    """What Slurm adds to each job, seconds; none of it by default."""
+
+    start: float = 0.0  #: from submission to the first moment, on an idle machine
+    dead: float = 0.0  #: from the end of a job to the first moment of the next one that waits
+
+    @classmethod
+    def of(cls, measured: Measurement) -> Latencies:
+        """Return the means that the lab of a row measured before it."""
+        dead = float(np.mean(measured.dead)) if measured.dead else 0.0
+        return cls(float(np.mean(measured.start)), dead)
+
+
+def replay(measured: Measurement, latencies: Latencies | None = None) -> Array:
+    """Return the response times of a row's jobs in our simulator of its policy.
+
+    Parameters
+    ----------
+    measured : Measurement
+        Gives submissions, sizes, widths, limits and classes; nothing of when jobs began or ended.
+    latencies : Latencies, optional
+        By default those that the lab measured; `Latencies()` for a Slurm without any.
+
+    Returns
+    -------
+    (jobs,) ndarray
+        Seconds from submission to the end of the job's own work.
+    """
+    added = Latencies.of(measured) if latencies is None else latencies
+    submit = np.array([run.submit for run in measured.runs])
+    arrival = submit - submit[0] + added.start
+    if measured.row.rigid:
+        left_at = _rigid(measured, arrival, added.dead)
+    else:
+        left_at = _partitioned(measured, arrival, added.dead)
+    response: Array = left_at - added.dead - (submit - submit[0])
+    return response
+
+
+def responses(measured: Measurement) -> Array:
+    """Return the response times (jobs,) that were measured, seconds."""
+    return np.array([run.end - run.submit for run in measured.runs])
+
+
+def _bursts(measured: Measurement) -> list[list[tuple[str, float]]]:
+    """Return bursts as long as they were, but what was waited at a disk or for a turn."""
+    if measured.row.gang:
+        return [list(job.phases) for job in measured.jobs]
+    return [
+        [(kind, took if kind == "c" else asked) for (kind, asked), took in pairs]
+        for pairs in (zip(job.phases, run.bursts, strict=True) for job, run in _both(measured))
+    ]
+
+
+def _both(measured: Measurement) -> Iterator[tuple[LabJob, LabRun]]:
+    return zip(measured.jobs, measured.runs, strict=True)
+
+
+def _partitioned(measured: Measurement, arrival: Array, dead: float) -> Array:
+    """Return when each job leaves its partition, under space or time sharing."""
+    row = measured.row
+    system = replace(row.system, disk_discipline=row.disk_discipline) if row.disks else row.system
+    policy = parse_policy(row.policy)
+    if isinstance(policy, TimeSharing):  # turns of a length that many jobs are longer than
+        policy = replace(policy, cpu_discipline="ps")
+    plan = layout(policy, system, lambda p, d: (_ONE, _ONE))
+    io, cpu, first = [], [], [0]
+    for bursts in _bursts(measured):
+        transfer = 0.0
+        for kind, seconds in bursts:
+            if kind == "d":
+                transfer = seconds
+            else:
+                io.append(transfer)
+                cpu.append(seconds)
+                transfer = 0.0
+        io.append(transfer)
+        cpu.append(dead)
+        first.append(len(io))
+    work = Draw(
+        gaps=_ONE,
+        demand=np.ones(arrival.size),
+        first_phase=np.array(first, dtype=np.int64),
+        io_factor=np.array(io),
+        cpu_factor=np.array(cpu),
+        pauses=np.empty((0, 0)),
+        picks=np.zeros(1),
+    )
+    return arrival + play_jobs(plan, work, arrival, (0, arrival.size)).response
+
+
+def _rigid(measured: Measurement, arrival: Array, dead: float) -> Array:
+    """Return when each job of a width of its own gives its nodes back."""
+    jobs = measured.jobs
+    run = np.array([each.end - each.begin for each in measured.runs]) + dead
+    widths = np.array([job.nodes for job in jobs])
+    limits = np.array([60.0 * job.limit for job in jobs])
+    return simulate_rigid_row(
+        measured.row, arrival, widths, run, limits, np.array([bool(j.qos) for j in jobs])
+    )
+
+
+def simulate_rigid_row(
+    row: Row, arrival: Array, widths: Ints, run: Array, limits: Array, urgent: NDArray[np.bool_]
+) -> Array:
+    """Return when each of so many rigid jobs ends under the order of a row.
+
+    Parameters
+    ----------
+    row : Row
+        Gives the nodes and the order.
+    arrival, run, limits : (jobs,) ndarray
+        Seconds.
+    widths : (jobs,) ndarray of int
+        Nodes.
+    urgent : (jobs,) ndarray of bool
+        Whether a job comes before those that are not.
+
+    Returns
+    -------
+    (jobs,) ndarray
+    """
+    discipline: AbstractDiscipline = EASY() if row.policy == "backfill" else FCFS()
+    if "priorities" in row.policy:
+        discipline = _Classes(frozenset(np.flatnonzero(urgent).tolist()))
+    stream = JobStream(arrivals=arrival, sizes=widths, demands=run, estimates=np.maximum(limits, run))
+    machine = Machine(mesh=Mesh(row.nodes, 1), strategy="MBS", network="none", discipline=discipline)
+    return play(machine, stream).finish
+
+
+@dataclass(frozen=True)
+class _Classes(FCFS):
+    """First come, first served, but the urgent before the others."""
+
+    urgent: frozenset[int] = frozenset()
+
+    def key(self, job: Waiting) -> float:
+        """See `AbstractDiscipline.key`."""
+        return -1.0 if job.number in self.urgent else 0.0

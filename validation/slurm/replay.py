@@ -7,7 +7,6 @@ start a job on an idle machine. Both are means that the lab measured before the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -25,7 +24,6 @@ from validation.sharing.draws import Draw
 from validation.sharing.event_loop import play_jobs
 from validation.sharing.layout import layout
 from validation.slurm.rows import Measurement, Row
-from validation.slurm.submission import LabJob, LabRun
 
 #: One second for each burst, whatever the allotment: the factors of bursts are their seconds.
 _ONE: Final = np.ones(1)
@@ -76,20 +74,6 @@ def responses(measured: Measurement) -> Array:
     return np.array([run.end - run.submit for run in measured.runs])
 
 
-def _bursts(measured: Measurement) -> list[list[tuple[str, float]]]:
-    """Return bursts as long as they were, but what was waited at a disk or for a turn."""
-    if measured.row.gang:
-        return [list(job.phases) for job in measured.jobs]
-    return [
-        [(kind, took if kind == "c" else asked) for (kind, asked), took in pairs]
-        for pairs in (zip(job.phases, run.bursts, strict=True) for job, run in _both(measured))
-    ]
-
-
-def _both(measured: Measurement) -> Iterator[tuple[LabJob, LabRun]]:
-    return zip(measured.jobs, measured.runs, strict=True)
-
-
 def _partitioned(measured: Measurement, arrival: Array, dead: float) -> Array:
     """Return when each job leaves its partition, under space or time sharing."""
     row = measured.row
@@ -99,9 +83,9 @@ def _partitioned(measured: Measurement, arrival: Array, dead: float) -> Array:
         policy = replace(policy, cpu_discipline="ps")
     plan = layout(policy, system, lambda p, d: (_ONE, _ONE))
     io, cpu, first = [], [], [0]
-    for bursts in _bursts(measured):
+    for job, run in zip(measured.jobs, measured.runs, strict=True):
         transfer = 0.0
-        for kind, seconds in bursts:
+        for (kind, _), seconds in zip(job.phases, run.bursts, strict=True):
             if kind == "d":
                 transfer = seconds
             else:

@@ -127,18 +127,18 @@ class Service:
             for kind, seconds in self.jobs[number]:
                 began = time.monotonic()
                 if kind == "d":
-                    await self._disks[place].serve(seconds, number)
+                    bursts.append(await self._disks[place].serve(seconds, number))
                 elif node != "-":
-                    await self._nodes.setdefault(node, Shared()).serve(seconds, number)
+                    bursts.append(await self._nodes.setdefault(node, Shared()).serve(seconds, number))
                 else:
                     await asyncio.sleep(seconds)
-                bursts.append(time.monotonic() - began)
+                    bursts.append(time.monotonic() - began)
             self.ends[number] = time.time()
+            if self._disks:
+                self._jobs_of[place] -= 1
             os.write(pipe, b"served\n")
             await asyncio.sleep(2.0)  # until the job has read it
         finally:
-            if self._disks:
-                self._jobs_of[place] -= 1
             os.close(pipe)
 
 
@@ -146,12 +146,14 @@ class InTurn:
     """Requests one after the other, in order of arrival."""
 
     def __init__(self) -> None:
-        self.free = 0.0
+        self.lock = asyncio.Lock()
 
-    async def serve(self, seconds: float, key: int) -> None:
-        """Return when the request of so many seconds is served."""
-        self.free = max(time.monotonic(), self.free) + seconds
-        await asyncio.sleep(max(self.free - time.monotonic(), 0.0))
+    async def serve(self, seconds: float, key: int) -> float:
+        """Serve a request; return the seconds that its service took, its wait left out."""
+        async with self.lock:
+            began = time.monotonic()
+            await asyncio.sleep(seconds)
+            return time.monotonic() - began
 
 
 class Shared:
@@ -167,16 +169,15 @@ class Shared:
         self.clock, self.seen = clock, clock()
         self.left: dict[int, float] = {}
         self.paused: set[int] = set()
-        self.done: dict[int, asyncio.Event] = {}
+        self.done: dict[int, asyncio.Future[float]] = {}
         self.timer: asyncio.TimerHandle | None = None
 
-    async def serve(self, seconds: float, key: int) -> None:
-        """Return when the request of so many seconds is served."""
+    async def serve(self, seconds: float, key: int) -> float:
+        """Serve a request; return the seconds of service that it got, more than asked by its lateness."""
         self.advance()
-        self.left[key], self.done[key] = seconds, asyncio.Event()
-        event = self.done[key]
+        self.left[key], self.done[key] = seconds, asyncio.get_running_loop().create_future()
         self._set_timer()
-        await event.wait()
+        return seconds - await self.done[key]
 
     def pause(self, key: int) -> None:
         """Serve a request no further for now."""
@@ -210,6 +211,5 @@ class Shared:
         self.advance()
         served = [key for key, left in self.left.items() if left <= 1e-6 and key not in self.paused]
         for key in served:
-            del self.left[key]
-            self.done.pop(key).set()
+            self.done.pop(key).set_result(self.left.pop(key))
         self._set_timer()

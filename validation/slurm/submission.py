@@ -37,7 +37,7 @@ class LabRun:
     submit: float  #: when the client was started
     begin: float  #: first moment of the job itself
     end: float  #: its last
-    bursts: tuple[float, ...] = ()  #: how long each took
+    bursts: tuple[float, ...] = ()  #: seconds of each, without waits at a disk or for a turn
     stops: tuple[tuple[float, float], ...] = ()  #: when Slurm stopped it and when it went on
 
     @property

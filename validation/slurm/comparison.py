@@ -11,7 +11,7 @@ from phasefit.arrays import Array
 from phasefit.records import Record
 from validation.analysis.estimates import Estimate, estimate
 from validation.slurm.prediction import predict_row
-from validation.slurm.replay import Latencies, replay, responses
+from validation.slurm.replay import Latencies, replay, replay_easy, responses
 from validation.slurm.rows import Measurement
 
 #: Parts of a row, side by side, whose means give the interval of what was measured.
@@ -40,6 +40,7 @@ class ComparedRow(Record):
     measured_half_width: float  #: of the process behind, from ten parts of the row
     replayed: float
     replayed_bare: float  #: without latencies
+    replayed_easy: float  #: under backfilling by EASY instead of Slurm's own rule; NaN for others
     predicted: float
     predicted_low: float
     predicted_high: float
@@ -76,6 +77,7 @@ def compare_row(measured: Measurement) -> ComparedRow:
         measured_half_width=in_parts(response).half_width,
         replayed=float(replay(measured).mean()),
         replayed_bare=float(replay(measured, Latencies()).mean()),
+        replayed_easy=float(replay_easy(measured).mean()) if row.policy == "backfill" else float("nan"),
         predicted=predicted.mean,
         predicted_low=predicted.low,
         predicted_high=predicted.high,

@@ -16,7 +16,7 @@ from qmodels.io import JobLog, read_jobs
 from qmodels.io.log_scenario import scenario_of_log
 from qmodels.io.scenario import Scenario
 from qmodels.networks.replay import CONFIDENCE
-from qmodels.policies import System, parse_policy
+from qmodels.policies import parse_policy
 from validation.analysis.seeding import stream
 from validation.jobs.renewal import drawn_jobs
 from validation.slurm.replay import simulate_rigid_row
@@ -74,7 +74,7 @@ def predict_row(measured: Measurement) -> PredictedRow:
         laws, with widths and limits drawn of the log, 200 times, and simulated.
     """
     row, log = measured.row, log_of(measured)
-    system = System(row.nodes, 1)
+    system = row.system
     # Jobs run on one number of nodes, so how they would scale does not matter.
     plan = scenario_of_log(log, system, Program([Phase(io=0.0, cpu=1.0)]))
     if row.rigid:

@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from phasefit.arrays import Array, Ints
 from phasefit.records import Record
 from qmodels.policies import TimeSharing, parse_policy
-from validation.jobs import JobStream
-from validation.jobs.disciplines import EASY, FCFS, AbstractDiscipline, Waiting
-from validation.machine import Machine, play
-from validation.mesh import Mesh
+from validation.rigid import RigidJobs, simulate_rigid
 from validation.sharing.draws import Draw
 from validation.sharing.event_loop import play_jobs
 from validation.sharing.layout import layout
-from validation.slurm.rows import Measurement, Row
+from validation.slurm.backfill import simulate_backfill
+from validation.slurm.rows import TICK, Measurement, Row
 
 #: One second for each burst, whatever the allotment: the factors of bursts are their seconds.
 _ONE: Final = np.ones(1)
+#: Moments of the backfill scheduler's first look that are tried: when it really looked is not known.
+PHASES: Final = 8
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,28 @@ def replay(measured: Measurement, latencies: Latencies | None = None) -> Array:
         Seconds from submission to the end of the job's own work.
     """
     added = Latencies.of(measured) if latencies is None else latencies
-    submit = np.array([run.submit for run in measured.runs])
-    arrival = submit - submit[0] + added.start
+    arrival = _submitted(measured) + added.start
     if measured.row.rigid:
-        left_at = _rigid(measured, arrival, added.dead)
+        run, widths, limits = _rigid_jobs(measured, added.dead)
+        urgent = np.array([bool(job.qos) for job in measured.jobs])
+        left_at = simulate_rigid_row(measured.row, arrival, widths, run, limits, urgent)
     else:
         left_at = _partitioned(measured, arrival, added.dead)
-    response: Array = left_at - added.dead - (submit - submit[0])
+    response: Array = left_at - added.dead - _submitted(measured)
     return response
+
+
+def _submitted(measured: Measurement) -> Array:
+    """Return when each job was submitted, seconds from the first."""
+    submit: Array = np.array([run.submit for run in measured.runs])
+    return np.asarray(submit - submit[0])
+
+
+def _rigid_jobs(measured: Measurement, dead: float) -> tuple[Array, Ints, Array]:
+    """Return how long jobs hold their nodes, how many, and their limits."""
+    run = np.array([each.end - each.begin for each in measured.runs]) + dead
+    widths = np.array([job.nodes for job in measured.jobs])
+    return run, widths, np.array([60.0 * job.limit for job in measured.jobs])
 
 
 def responses(measured: Measurement) -> Array:
@@ -107,17 +121,6 @@ def _partitioned(measured: Measurement, arrival: Array, dead: float) -> Array:
     return arrival + play_jobs(plan, work, arrival, (0, arrival.size)).response
 
 
-def _rigid(measured: Measurement, arrival: Array, dead: float) -> Array:
-    """Return when each job of a width of its own gives its nodes back."""
-    jobs = measured.jobs
-    run = np.array([each.end - each.begin for each in measured.runs]) + dead
-    widths = np.array([job.nodes for job in jobs])
-    limits = np.array([60.0 * job.limit for job in jobs])
-    return simulate_rigid_row(
-        measured.row, arrival, widths, run, limits, np.array([bool(j.qos) for j in jobs])
-    )
-
-
 def simulate_rigid_row(
     row: Row, arrival: Array, widths: Ints, run: Array, limits: Array, urgent: NDArray[np.bool_]
 ) -> Array:
@@ -137,21 +140,35 @@ def simulate_rigid_row(
     Returns
     -------
     (jobs,) ndarray
+        Under backfilling the mean over moments at which the scheduler may first look.
     """
-    discipline: AbstractDiscipline = EASY() if row.policy == "backfill" else FCFS()
-    if "priorities" in row.policy:
-        discipline = _Classes(frozenset(np.flatnonzero(urgent).tolist()))
-    stream = JobStream(arrivals=arrival, sizes=widths, demands=run, estimates=np.maximum(limits, run))
-    machine = Machine(mesh=Mesh(row.nodes, 1), strategy="MBS", network="none", discipline=discipline)
-    return play(machine, stream).finish
+    limits = np.maximum(limits, run)
+    if row.policy == "backfill":
+        looks = [
+            simulate_backfill(arrival, widths, run, limits, row.nodes, tick=TICK, phase=TICK * k / PHASES)
+            for k in range(PHASES)
+        ]
+        return np.asarray(np.mean(looks, axis=0))
+    jobs = RigidJobs(arrival, widths, run, limit=limits, priority=np.where(urgent, 0, 1))
+    return simulate_rigid(jobs, row.nodes, "FCFS").start + run
 
 
-@dataclass(frozen=True)
-class _Classes(FCFS):
-    """First come, first served, but the urgent before the others."""
+def replay_easy(measured: Measurement) -> Array:
+    """Return the response times of a backfilling row's jobs under EASY, with the lab's latencies.
 
-    urgent: frozenset[int] = frozenset()
+    Parameters
+    ----------
+    measured : Measurement
 
-    def key(self, job: Waiting) -> float:
-        """See `AbstractDiscipline.key`."""
-        return -1.0 if job.number in self.urgent else 0.0
+    Returns
+    -------
+    (jobs,) ndarray
+        Seconds.
+    """
+    added = Latencies.of(measured)
+    arrival = _submitted(measured) + added.start
+    run, widths, limits = _rigid_jobs(measured, added.dead)
+    jobs = RigidJobs(arrival, widths, run, limit=np.maximum(limits, run))
+    left_at = simulate_rigid(jobs, measured.row.nodes, "EASY").start + run
+    response: Array = left_at - added.dead - _submitted(measured)
+    return response

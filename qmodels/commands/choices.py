@@ -25,6 +25,7 @@ FIDELITIES: Final = ("static", "fluid", "worm")
 NETWORKS: Final = ("none", "fluid", "worm")
 SIDES: Final = ("west", "east", "north", "south", "front", "back")
 WRITE_MODES: Final = ("blocking", "waiting-works", "asynchronous")
+SCHEDULERS: Final = ("slurm",)
 SWEEPS: Final = ("predict", "simulate", "allocate")
 
 

@@ -12,7 +12,7 @@ import typer
 
 from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, print_json, with_changes
-from qmodels.commands.choices import Model
+from qmodels.commands.choices import SCHEDULERS, Model, choice
 from qmodels.commands.effort import Long, check_predictions
 from qmodels.commands.log_options import (
     LogColumns,
@@ -104,6 +104,10 @@ def _recommend(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the tables and the map.")
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        choice(SCHEDULERS, "--as", help="Also print the lines of configuration that run the best policy."),
+    ] = None,
     as_json: AsJson = False,
     machine: Annotated[
         str | None,
@@ -143,8 +147,10 @@ def _recommend(
 
     For example: qmodels recommend site.toml --load 0.7 --constraint "p95_s < 600"
     """
+    from phasefit.checks import one_of
     from qmodels.commands.progress import progress_shown
     from qmodels.errors import UnstableError
+    from qmodels.exports.slurm import configured
     from qmodels.io.outputs import claim_output
     from qmodels.io.settings import parse_settings
     from qmodels.policies.choice.candidates import default_candidates, too_many_jobs
@@ -154,6 +160,8 @@ def _recommend(
     if load and arrival_rate is not None:
         raise ModelError("give either --load or --arrival-rate, not both")
     check_load(load)
+    if scheduler is not None:
+        one_of("--as", scheduler, SCHEDULERS)
     if output is not None:
         claim_output(output)
     choices = log_choices(log_format, unit, log_columns, timezone, status=status, partition=partition or None)
@@ -226,18 +234,24 @@ def _recommend(
         if output is not None:
             _write(found, drawn, output)
     if as_json:
-        record = {
+        record: dict[str, Any] = {
             "recommendations": [each.record() for each in found],
             "map": None if drawn is None else drawn.records(),
             "overload": None if too_much is None else too_much.record(),
         }
+        if scheduler is not None:
+            record["slurm"] = [[part.record() for part in configured(each, plan.system)] for each in found]
         print_json(with_changes(record, plan.changes))
     else:
         say_changes(plan.changes)
         texts = [each.table() for each in found] if len(found) == 1 else [_summary(found)]
         if too_much is not None:
             texts.insert(0, _of_overload(too_much, plan))
-        typer.echo("\n\n".join([*texts, *([] if drawn is None else [drawn.table()])]))
+        texts += [] if drawn is None else [drawn.table()]
+        if scheduler is not None:
+            parts = (part for each in found for part in configured(each, plan.system))
+            texts += dict.fromkeys(str(part) for part in parts)  # loads may have the same policy
+        typer.echo("\n\n".join(texts))
     if too_much is not None or all(each.best is None for each in found):
         raise typer.Exit(CHECK_FAILED)
 

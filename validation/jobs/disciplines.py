@@ -7,10 +7,12 @@ them alike.
 from __future__ import annotations
 
 import abc
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
 
@@ -33,6 +35,7 @@ class Situation:
     now: float  #: that moment
     free: int  #: nodes
     running: Sequence[tuple[float, int]]  #: (expected end, nodes) of each running job
+    passed: int = 0  #: jobs that have passed the first of the queue at this moment
 
 
 class AbstractDiscipline(abc.ABC):
@@ -47,6 +50,8 @@ class AbstractDiscipline(abc.ABC):
     #: Whether it decides by numbers of nodes alone; else by their places, as the compiled loop of
     #: slices does (`validation.slices`).
     by_number: ClassVar[bool] = True
+    #: Who may pass, in the words of the compiled loop of rigid jobs (`validation.rigid`).
+    passes: ClassVar[Literal["nobody", "anybody", "reserved"]] = "nobody"
 
     @abc.abstractmethod
     def key(self, job: Waiting) -> float:
@@ -168,6 +173,7 @@ class FirstFit(FCFS):
     """In order of arrival, but whatever fits may pass; a large job may wait for ever."""
 
     name = "first-fit"
+    passes = "anybody"
 
     def passers(self, head: Waiting, others: Iterable[Waiting], situation: Situation) -> Iterator[Waiting]:
         """See `AbstractDiscipline.passers`."""
@@ -184,6 +190,19 @@ class EASY(FCFS):
     not placed, so a strategy that refuses with enough nodes free may break the promise, which
     `EASYPlaces` keeps. A job that has outlived its estimate is expected to end now.
 
+    Parameters
+    ----------
+    ties : {"start", "wait"}
+        Whether a job that would end at the very time of the reservation may start. With estimates
+        in round numbers ties are the rule, and "wait" costs a good part of the machine.
+    depth : int, optional
+        Jobs behind the first of the queue that are looked at, >= 0; all if left out.
+
+    Raises
+    ------
+    ModelError
+        If a parameter is out of its range.
+
     References
     ----------
     .. [1] A. W. Mu'alem, D. G. Feitelson, "Utilization, predictability, workloads, and user
@@ -193,6 +212,14 @@ class EASY(FCFS):
 
     name = "EASY"
     needs = "estimate"
+    passes = "reserved"
+    ties: Literal["start", "wait"] = "start"
+    depth: int | None = None
+
+    def __post_init__(self) -> None:
+        one_of("ties", self.ties, ("start", "wait"))
+        if self.depth is not None:
+            object.__setattr__(self, "depth", whole_number("depth", self.depth, least=0))
 
     def passers(self, head: Waiting, others: Iterable[Waiting], situation: Situation) -> Iterator[Waiting]:
         """See `AbstractDiscipline.passers`."""
@@ -205,8 +232,10 @@ class EASY(FCFS):
                 break
             reserved, spare = end, spare + nodes
             waits = spare < 0
-        for job in others:
-            ends = now + job.estimate <= reserved
+        window = None if self.depth is None else max(self.depth - situation.passed, 0)
+        for job in itertools.islice(others, window):
+            end = now + job.estimate
+            ends = end < reserved or (end == reserved and self.ties == "start")
             if job.size <= free and (ends or job.size <= spare):
                 yield job
 

@@ -176,17 +176,20 @@ class _Run:
 
     def _dispatch(self, now: float) -> None:
         """Start every job that may start now: from the head of the queue, then past it."""
+        passed = 0
         while self.queue:
             _, _, head = self.queue[0]
             if self._try_to_start(head.number, now):
                 del self.queue[0]
+                passed = 0
                 continue
-            if not self._backfill(head, now):
+            if not self._backfill(head, now, passed):
                 return
+            passed += 1
 
-    def _backfill(self, head: Waiting, now: float) -> bool:
+    def _backfill(self, head: Waiting, now: float, passed: int) -> bool:
         """Start one job that may pass the head of the queue; returns whether there was one."""
-        situation = Situation(now, self.occupancy.free, list(self.running.values()))
+        situation = Situation(now, self.occupancy.free, list(self.running.values()), passed)
         others = (waiting for _, _, waiting in self.queue[1:])
         for waiting in self.discipline.passers(head, others, situation):
             if self._try_to_start(waiting.number, now):

@@ -1,0 +1,52 @@
+"""Rigid jobs on a machine that counts processors, event by event over plain lists."""
+
+import math
+
+
+def starts(
+    submit, need, run, limit, processors, *, discipline="EASY", ties="start", depth=None, priority=None,
+    user=None, cap=math.inf,
+):  # fmt: skip
+    """Start of every job; at one time ends come first, then arrivals, then one pass over the queue."""
+    jobs = range(len(submit))
+    priority = priority or [0] * len(submit)
+    user = user or list(jobs)
+    start, queue, running = {}, [], []
+
+    def held(by=None):
+        return sum(need[k] for k in running if by is None or user[k] == by)
+
+    def capped(j):
+        return held(user[j]) > 0 and held(user[j]) + need[j] > cap
+
+    def begin(j, now):
+        start[j] = now
+        running.append(j)
+        queue.remove(j)
+
+    while len(start) < len(submit):
+        coming = [submit[j] for j in jobs if j not in start and j not in queue]
+        now = min(coming + [start[j] + run[j] for j in running])
+        running[:] = [j for j in running if start[j] + run[j] > now]
+        queue += [j for j in jobs if submit[j] == now]
+        queue.sort(key=lambda j: (priority[j], j))
+        head = None
+        for j in list(queue):
+            if not capped(j):
+                if need[j] > processors - held():
+                    head = j
+                    break
+                begin(j, now)
+        if head is None or discipline == "FCFS":
+            continue
+        behind = queue[queue.index(head) + 1 :][:depth]
+        ends = sorted({start[j] + limit[j] for j in running})
+        at_end = {s: processors - sum(need[j] for j in running if start[j] + limit[j] > s) for s in ends}
+        shadow = next(s for s in ends if at_end[s] >= need[head])
+        extra = at_end[shadow] - need[head]
+        for j in behind:
+            in_time = now + limit[j] < shadow or (ties == "start" and now + limit[j] == shadow)
+            if need[j] <= processors - held() and not capped(j) and (in_time or need[j] <= extra):
+                extra -= 0 if in_time else need[j]
+                begin(j, now)
+    return [start[j] for j in jobs]

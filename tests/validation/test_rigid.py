@@ -1,0 +1,121 @@
+"""Rigid jobs: schedules start by start, held against a simulator over plain lists."""
+
+import numpy as np
+import pytest
+
+from qmodels.errors import ModelError
+from tests.naive import rigid as naive
+from validation import Machine, Mesh
+from validation.jobs import JobStream
+from validation.jobs.disciplines import EASY, FirstFit
+from validation.machine.play import play
+from validation.rigid import Drain, NodeGroup, RigidJobs, RigidMachine, Weights, simulate_rigid
+
+PRINTED = {
+    "submit": [0, 1, 2, 3, 4, 5],
+    "need": [3, 4, 1, 1, 2, 1],
+    "run": [10, 5, 4, 12, 3, 2],
+    "limit": [10, 6, 8, 12, 6, 9],
+}
+
+
+@pytest.mark.parametrize(
+    ("discipline", "starts"), [("EASY", [0, 10, 2, 15, 15, 15]), ("FCFS", [0, 10, 15, 15, 15, 18])]
+)
+def test_schedule_of_six_jobs(discipline, starts):
+    assert simulate_rigid(RigidJobs(**PRINTED), 4, discipline).start.tolist() == starts
+
+
+@pytest.mark.parametrize("ties", ["start", "wait"])
+@pytest.mark.parametrize("discipline", ["FCFS", "EASY"])
+@pytest.mark.parametrize("depth", [None, 0, 2])
+def test_every_start_is_that_of_the_naive_simulator(discipline, ties, depth):
+    rng = np.random.default_rng([38, len(discipline), len(ties), 9 if depth is None else depth])
+    for classes, cap in ((1, None), (3, None), (1, 5), (2, 4)):
+        for _ in range(5):
+            n, processors = 60, int(rng.integers(4, 12))
+            submit = np.sort(rng.integers(0, 100, n))
+            need, run = rng.integers(1, processors + 1, n), rng.integers(1, 12, n)
+            need = np.where(rng.random(n) < 0.7, 1 + need // 4, need)
+            limit = 2 ** np.ceil(np.log2(run + rng.integers(0, 6, n)))
+            user, priority = rng.integers(0, 4, n), rng.integers(0, classes, n)
+            rule = EASY(ties=ties, depth=depth) if discipline == "EASY" else "FCFS"
+            jobs = RigidJobs(submit, need, run, limit=limit, user=user, priority=priority)
+            found = simulate_rigid(jobs, processors, rule, cap=cap).start
+            columns = (submit.tolist(), need.tolist(), run.tolist(), np.maximum(limit, run).tolist())
+            assert (
+                found.tolist()
+                == naive.starts(
+                    *columns, processors, discipline=discipline, ties=ties, depth=depth,
+                    priority=priority.tolist(), user=user.tolist(), cap=cap or np.inf,
+                )
+            )  # fmt: skip
+
+
+def test_machine_of_places_and_rigid_jobs_have_one_backfilling():
+    rng = np.random.default_rng([38, 1])
+    arrivals, sizes = np.cumsum(rng.exponential(5.0, 300)), rng.integers(1, 13, 300)
+    demands = rng.exponential(12.0, 300)
+    limits = 2.0 ** np.ceil(np.log2(demands))
+    stream = JobStream(arrivals=arrivals, sizes=sizes, demands=demands, estimates=limits)
+    for rule in (EASY(), EASY(depth=3), FirstFit()):
+        machine = Machine(mesh=Mesh(4, 4), strategy="random", discipline=rule, network="none")
+        found = simulate_rigid(RigidJobs(arrivals, sizes, demands, limit=limits), 16, rule)
+        assert found.start == pytest.approx(play(machine, stream).start, abs=1e-9)
+
+
+def test_heaviest_first_and_age_stops_counting():
+    # Two wait for the whole machine: the larger is heavier unless the other is older by the limit.
+    jobs = RigidJobs([0, 1, 30], [4, 1, 4], [40, 5, 5])
+    large_first = Weights(size=10.0, age=5.0, age_limit=20.0)
+    assert simulate_rigid(jobs, 4, "FCFS", weights=large_first).start.tolist() == [0, 45, 40]
+    old_first = Weights(size=10.0, age=20.0, age_limit=20.0)
+    assert simulate_rigid(jobs, 4, "FCFS", weights=old_first).start.tolist() == [0, 40, 45]
+
+
+def test_fair_share_puts_first_who_has_used_least():
+    jobs = RigidJobs([0, 1, 2], [4, 4, 4], [9, 9, 9], user=[0, 0, 1])
+    assert simulate_rigid(jobs, 4, weights=Weights(fair_share=1.0)).start.tolist() == [0, 18, 9]
+
+
+def test_nodes_with_memory_cards_and_features():
+    groups = [NodeGroup(2, 4, memory=10), NodeGroup(1, 4, memory=99, gpus=1, features=("big",))]
+    jobs = RigidJobs(
+        [0, 1, 2, 3, 4], [4, 1, 1, 8, 1], [10, 10, 10, 10, 10], nodes=[1, 1, 1, 2, 1],
+        memory=[10, 50, 50, 1, 1], gpus=[0, 1, 0, 0, 1], place=["", "", "", "", "big"],
+    )  # fmt: skip
+    # The two with 50 MB must have the large node; whoever wants its card waits for that.
+    starts = simulate_rigid(jobs, RigidMachine(groups), "first-fit").start
+    assert starts.tolist() == [0, 1, 11, 10, 11]
+    with pytest.raises(ModelError, match="job 0 asks for 3 nodes with 2 cores each"):
+        simulate_rigid(RigidJobs([0], [6], [1], nodes=[3], gpus=[1]), RigidMachine(groups))
+
+
+def test_drained_processors_take_no_new_job_and_come_back():
+    jobs = RigidJobs([0, 3, 4], [2, 2, 2], [10, 4, 4])
+    machine = RigidMachine(4, (Drain(2.0, 6.0, 2),))
+    assert simulate_rigid(jobs, machine).start.tolist() == [0, 6, 10]
+    for_good = RigidMachine(4, (Drain(2.0, np.inf, 4),))
+    assert np.isnan(simulate_rigid(jobs, for_good).start).tolist() == [False, True, True]
+
+
+def test_job_that_leaves_keeps_nobody_back():
+    jobs = RigidJobs([0, 1, 2], [3, 4, 2], [10, 5, 5], leave=[np.inf, 4.0, np.inf])
+    assert simulate_rigid(jobs, 4, "FCFS").start.tolist() == pytest.approx([0, np.nan, 10], nan_ok=True)
+    small = RigidJobs([0, 1, 2], [3, 4, 1], [10, 5, 5], leave=[np.inf, 4.0, np.inf])
+    assert simulate_rigid(small, 4, "FCFS").start.tolist() == pytest.approx([0, np.nan, 4], nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"need": [0]}, r"need must hold whole numbers of at least 1 below 2\^31, got need\[0\] = 0"),
+        ({"run": [0.0]}, r"run times must be above 0, got run\[0\] = 0"),
+        ({"submit": [1, 0], "need": [1, 1], "run": [1, 1]}, r"submit\[1\] is 0"),
+        ({"limit": [1.0, 2.0]}, "limit has 2 values for 1 jobs"),
+        ({"nodes": [3]}, "needs 2 processors on 3 nodes"),
+    ],
+)
+def test_impossible_jobs_are_refused_with_number_and_place(columns, message):
+    with pytest.raises(ModelError, match=message):
+        RigidJobs(**{"submit": [0.0], "need": [2], "run": [5.0]} | columns)

@@ -212,7 +212,9 @@ class QueueingNetwork(Record):
         )
         customers = float(self.populations.sum())
         return NetworkSolution(
-            network=self,
+            stations=self.stations,
+            classes=self.classes,
+            demands=self.demands,
             throughput=throughput,
             queues=queues,
             method=label,
@@ -280,7 +282,7 @@ class QueueingNetwork(Record):
             lower = np.maximum(lower, n / (total + away + (n - 1) * largest / (1 + away / (n * total))))
             upper = np.minimum(upper, n / (total + away + (n - 1) * mean / (1 + away / total)))
             kind = "balanced-job"
-        return NetworkBounds(network=self, lower=lower, upper=upper, method=kind)
+        return NetworkBounds(classes=self.classes, lower=lower, upper=upper, method=kind)
 
     @property
     def _varied(self) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ from .multi_class import JobClass as JobClass
 from .multi_class import MultiClassNetwork as MultiClassNetwork
 from .multi_class import MultiClassSolution as MultiClassSolution
 from .multi_class import single_class as single_class
+from .network_solution import NetworkBounds as NetworkBounds
+from .network_solution import NetworkSolution as NetworkSolution
 from .product_form import disk_group_throughput as disk_group_throughput
 from .product_form import machine_repair as machine_repair
 from .replay import FitError as FitError
@@ -14,8 +16,6 @@ from .shared_node import shared_node_paces as shared_node_paces
 from .sojourn import SojournLaw as SojournLaw
 from .solution import ClosedSolution as ClosedSolution
 from .solution import Throughputs as Throughputs
-from .station_network import NetworkBounds as NetworkBounds
-from .station_network import NetworkSolution as NetworkSolution
 from .station_network import QueueingNetwork as QueueingNetwork
 from .station_network import flow_equivalent_station as flow_equivalent_station
 from .stations import CustomerClass as CustomerClass

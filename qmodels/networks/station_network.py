@@ -6,22 +6,20 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from phasefit.arrays import Array, Ints
 from phasefit.checks import named, one_of, whole_number
-from phasefit.records import Drawing, Record, Result
+from phasefit.records import Record
 from qmodels.errors import ModelError, UnstableError
 from qmodels.memory import check_memory, check_seconds, memory_limit
 from qmodels.networks._kernels import mean_values
 from qmodels.networks.mean_value import approximate
+from qmodels.networks.network_solution import NetworkBounds, NetworkSolution
 from qmodels.networks.normaliser import PopulationSeries, StationSeries, station_series
 from qmodels.networks.stations import CustomerClass, Station
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 METHODS: Final = ("auto", "exact", "mva", "convolution", "linearizer", "bard-schweitzer")
 #: Seconds for a population, class and station of mean value analysis, and of convolution, as measured.
@@ -214,7 +212,9 @@ class QueueingNetwork(Record):
         )
         customers = float(self.populations.sum())
         return NetworkSolution(
-            network=self,
+            stations=self.stations,
+            classes=self.classes,
+            demands=self.demands,
             throughput=throughput,
             queues=queues,
             method=label,
@@ -282,7 +282,7 @@ class QueueingNetwork(Record):
             lower = np.maximum(lower, n / (total + away + (n - 1) * largest / (1 + away / (n * total))))
             upper = np.minimum(upper, n / (total + away + (n - 1) * mean / (1 + away / total)))
             kind = "balanced-job"
-        return NetworkBounds(network=self, lower=lower, upper=upper, method=kind)
+        return NetworkBounds(classes=self.classes, lower=lower, upper=upper, method=kind)
 
     @property
     def _varied(self) -> tuple[str, ...]:
@@ -401,83 +401,6 @@ class QueueingNetwork(Record):
             if (k != without and each.head.size > 1) or (k != without and each.head[0] != 0.0):
                 product = space.times(product, StationSeries(each.head, 1.0, 0), logs[:, k])
         return product
-
-
-@dataclass(frozen=True, eq=False)
-class NetworkSolution(Result):
-    """Steady state of a `QueueingNetwork`; arrays have an entry for each class, or class and station."""
-
-    drawing = Drawing("class", "response", labels=("class", "mean response time [s]"))
-
-    network: QueueingNetwork  #: that was solved
-    throughput: Array  #: passages per second, (classes,)
-    queues: Array  #: mean number of customers in service or waiting, (classes, stations)
-    method: str  #: "exact (...)" or "approximate (...)", with the way it was solved
-    error_bound: float | None  #: relative error to expect of rounding; None for an approximation
-    caveats: tuple[str, ...]  #: what breaks the product form
-    seconds: float  #: time the solution took
-
-    @property
-    def residence(self) -> Array:
-        """Seconds of a passage that pass at each station, (classes, stations)."""
-        with np.errstate(invalid="ignore"):
-            return np.where(self.queues > 0.0, self.queues / self.throughput[:, None], 0.0)
-
-    @property
-    def response(self) -> Array:
-        """Mean seconds of a passage, without thinking, (classes,)."""
-        return np.asarray(self.residence.sum(axis=1))
-
-    @property
-    def utilisation(self) -> Array:
-        """Work per second over the last speed, (stations,); for a delay the mean number there."""
-        done = self.throughput @ self.network.demands
-        speeds = np.array([s.last_speed for s in self.network.stations])
-        return np.asarray(done / np.where(np.isfinite(speeds), speeds, 1.0))
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row for each class and station that it visits."""
-        import pandas as pd
-
-        names = [c.name or str(r) for r, c in enumerate(self.network.classes)]
-        residence, used = self.residence, self.utilisation
-        rows = [
-            {
-                "class": names[r],
-                "station": station.name,
-                "throughput": self.throughput[r],
-                "demand": self.network.demands[r, k],
-                "residence": residence[r, k],
-                "queue": self.queues[r, k],
-                "utilisation": used[k],
-            }
-            for r in range(len(names))
-            for k, station in enumerate(self.network.stations)
-            if self.network.demands[r, k] > 0.0
-        ]
-        return pd.DataFrame(rows)
-
-    def table(self) -> str:
-        """Return a line of text for each class, then one for each station."""
-        lines = [f"{'class':<16}{'throughput [1/s]':>18}{'response [s]':>14}"]
-        for c, flow, response in zip(self.network.classes, self.throughput, self.response, strict=True):
-            lines.append(f"{c.name or len(lines) - 1!s:<16.16}{flow:>18.6g}{response:>14.6g}")
-        lines.append(f"{'station':<16}{'utilisation':>18}{'customers':>14}")
-        for station, used, held in zip(
-            self.network.stations, self.utilisation, self.queues.sum(axis=0), strict=True
-        ):
-            lines.append(f"{station.name:<16.16}{used:>18.6g}{held:>14.6g}")
-        return "\n".join([*lines, self.method, *self.caveats])
-
-
-@dataclass(frozen=True, eq=False)
-class NetworkBounds(Record):
-    """Bounds of the throughput of each closed class, in passages per second."""
-
-    network: QueueingNetwork  #: they hold for
-    lower: Array  #: (classes,)
-    upper: Array  #: (classes,)
-    method: str  #: "asymptotic" or "balanced-job"
 
 
 def flow_equivalent_station(network: QueueingNetwork, name: str, most: int) -> tuple[Station, float]:

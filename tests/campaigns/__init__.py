@@ -70,6 +70,7 @@ _EXPERIMENT_MINUTES = {
     "trial-grid-8x8": 25.0,
     "trial-grid-16x16": 160.0,
     "trial-grid-16x22": 240.0,
+    "slurm": 8.0,
 }
 _SWEEPS = tuple(f"validation.sweeps.{name}" for name in ("engines", "journal", "pools", "run"))
 TESTED = (

@@ -8,6 +8,7 @@ from validation.papers.qin import EXPERIMENTS as _QIN
 from validation.papers.rosti.figures import SPACE as _ROSTI_FIG6
 from validation.papers.rosti.figures import TIME as _ROSTI_FIG7
 from validation.papers.rosti.m_sweep import EXPERIMENT as _M_SWEEP
+from validation.papers.slurm import EXPERIMENT as _SLURM
 from validation.papers.trial import EXPERIMENTS as _TRIAL
 
 #: Every experiment by its name.
@@ -22,6 +23,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         *_BANI_MOHAMMAD,
         *_QIN,
         *_TRIAL,
+        _SLURM,
     )
 }
 

@@ -28,6 +28,7 @@ def _rows(seed: int) -> Iterable[Row]:
     yield Row("SP(4,1)", 0.9, 3.0, 1.0, seed)
     yield Row("SP(8,2)", 0.6, 3.0, 1.5, seed, disks=2, io_share=0.3, bursts=6)
     yield Row("SP(8,1)", 0.8, 3.0, 2.0, seed)
+    yield Row("SP(4,1)", 0.6, 3.0, 1.5, seed, disks=1, io_share=0.2, bursts=6)
 
 
 #: Rows on record, the kinds of a seed together.

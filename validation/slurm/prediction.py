@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf, nan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -12,6 +13,7 @@ import numpy as np
 from phasefit import fit
 from phasefit.records import Record
 from qmodels import Phase, Program, TimeSharing, predict
+from qmodels.errors import UnstableError
 from qmodels.io import JobLog, read_jobs
 from qmodels.io.log_scenario import scenario_of_log
 from qmodels.io.scenario import Scenario
@@ -23,7 +25,7 @@ from validation.slurm.replay import simulate_rigid_row
 from validation.slurm.rows import Measurement
 
 #: Histories of a row's length that are drawn of the fitted laws of rigid jobs.
-HISTORIES: Final = 200
+HISTORIES: Final = 60
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,9 @@ def predict_row(measured: Measurement) -> PredictedRow:
     -------
     PredictedRow
         Its interval, for 90 % of cases, is that of `qmodels.Prediction.fit_error` under space and
-        time sharing. Rigid jobs have no model: as many jobs as the row has are drawn of the fitted
-        laws, with widths and limits drawn of the log, 200 times, and simulated.
+        time sharing; the mean is infinite where there is no steady state. Rigid jobs have no
+        model: as many jobs as the row has are drawn of the fitted laws, with widths and limits
+        drawn of the log, 60 times, and simulated.
     """
     row, log = measured.row, log_of(measured)
     system = row.system
@@ -82,7 +85,10 @@ def predict_row(measured: Measurement) -> PredictedRow:
     policy = parse_policy(row.policy)
     if isinstance(policy, TimeSharing):
         policy = replace(policy, cpu_discipline="ps")
-    found = predict(policy, system, plan.workload, arrival_rate=log.with_work.arrival_rate)
+    try:
+        found = predict(policy, system, plan.workload, arrival_rate=log.with_work.arrival_rate)
+    except UnstableError:
+        return PredictedRow(inf, nan, nan)
     error = found.fit_error()
     assert error is not None
     return PredictedRow(found.mean_response, error.low, error.high)
@@ -106,7 +112,8 @@ def _simulated(measured: Measurement, log: JobLog, plan: Scenario) -> PredictedR
         # A fitted law may hold jobs that take no time, as sacct's whole seconds do.
         run = np.maximum(sizes * float(run_times.mean()), 1e-3)
         of = rng.integers(widths.size, size=jobs)
-        end = simulate_rigid_row(row, arrival, widths[of], run, limits[of], rng.random(jobs) < share)
+        urgent = rng.random(jobs) < share
+        end = simulate_rigid_row(row, arrival, widths[of], run, limits[of], urgent, looks=1)
         means.append(float((end - arrival).mean()))
     low, high = np.quantile(means, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2])
     return PredictedRow(float(np.mean(means)), float(low), float(high))

@@ -26,7 +26,7 @@ from validation.slurm.rows import TICK, Measurement, Row
 #: One second for each burst, whatever the allotment: the factors of bursts are their seconds.
 _ONE: Final = np.ones(1)
 #: Moments of the backfill scheduler's first look that are tried: when it really looked is not known.
-PHASES: Final = 8
+LOOKS: Final = 8
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,14 @@ def _partitioned(measured: Measurement, arrival: Array, dead: float) -> Array:
 
 
 def simulate_rigid_row(
-    row: Row, arrival: Array, widths: Ints, run: Array, limits: Array, urgent: NDArray[np.bool_]
+    row: Row,
+    arrival: Array,
+    widths: Ints,
+    run: Array,
+    limits: Array,
+    urgent: NDArray[np.bool_],
+    *,
+    looks: int = LOOKS,
 ) -> Array:
     """Return when each of so many rigid jobs ends under the order of a row.
 
@@ -136,19 +143,21 @@ def simulate_rigid_row(
         Nodes.
     urgent : (jobs,) ndarray of bool
         Whether a job comes before those that are not.
+    looks : int
+        Moments of the backfill scheduler's first look, apart by equal parts of its tick.
 
     Returns
     -------
     (jobs,) ndarray
-        Under backfilling the mean over moments at which the scheduler may first look.
+        Under backfilling the mean over those moments.
     """
     limits = np.maximum(limits, run)
     if row.policy == "backfill":
-        looks = [
-            simulate_backfill(arrival, widths, run, limits, row.nodes, tick=TICK, phase=TICK * k / PHASES)
-            for k in range(PHASES)
+        ends = [
+            simulate_backfill(arrival, widths, run, limits, row.nodes, tick=TICK, phase=TICK * k / looks)
+            for k in range(looks)
         ]
-        return np.asarray(np.mean(looks, axis=0))
+        return np.asarray(np.mean(ends, axis=0))
     jobs = RigidJobs(arrival, widths, run, limit=limits, priority=np.where(urgent, 0, 1))
     return simulate_rigid(jobs, row.nodes, "FCFS").start + run
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -44,11 +44,25 @@ CHECK_FAILED = 1
 MapWorkers = Callable[[Path | None, bool], AbstractContextManager[Executor | None]]
 
 
+#: Says what policies would buy that a site cannot run: of a scenario and an arrival rate, beside the
+#: label and the mean response of the best that it can.
+Unrunnable = Callable[["Scenario", float, str, float], tuple[list[str], list[dict[str, Any]]]]
+
+
+class Extras(NamedTuple):
+    """What a package above this one lends the command."""
+
+    map_workers: MapWorkers
+    unrunnable: Unrunnable | None = None
+
+
 def _this_thread(output: Path | None, reuse: bool) -> AbstractContextManager[Executor | None]:
     return nullcontext(None)
 
 
-def register(app: typer.Typer, *, map_workers: MapWorkers = _this_thread) -> None:
+def register(
+    app: typer.Typer, *, map_workers: MapWorkers = _this_thread, unrunnable: Unrunnable | None = None
+) -> None:
     """Add the subcommand.
 
     Parameters
@@ -57,8 +71,11 @@ def register(app: typer.Typer, *, map_workers: MapWorkers = _this_thread) -> Non
     map_workers : callable
         Called as ``map_workers(output, reuse)``; gives a block with an executor for the cells of a
         map. A package above this one can so have cells remembered from a run that was broken off.
+    unrunnable : callable, optional
+        Called as ``unrunnable(scenario, load, label, value)`` with the best policy and its mean
+        response; returns sentences and records of policies that would need more than a site has.
     """
-    app.command("recommend", context_settings={"obj": map_workers})(_recommend)
+    app.command("recommend", context_settings={"obj": Extras(map_workers, unrunnable)})(_recommend)
 
 
 def _recommend(
@@ -99,6 +116,13 @@ def _recommend(
         typer.Option(
             "--all",
             help="Compute percentiles of every candidate, also of those that cannot be among the best.",
+        ),
+    ] = False,
+    also_unrunnable: Annotated[
+        bool,
+        typer.Option(
+            "--also-unrunnable",
+            help="Also simulate what policies would buy that need preemption or known sizes.",
         ),
     ] = False,
     output: Annotated[
@@ -192,9 +216,13 @@ def _recommend(
     found: list[Recommendation] = []
     refused: list[UnstableError] = []
     too_much: Overload | None = None
-    map_workers: MapWorkers = context.obj
+    extras: Extras = context.obj
+    if also_unrunnable and extras.unrunnable is None:
+        raise ModelError("--also-unrunnable needs the simulators, which are not installed")
+    if also_unrunnable and objective != "mean":
+        raise ModelError("--also-unrunnable compares mean responses; leave --objective out")
     # Entered before the work: what is refused, such as cells of another version, is so at once.
-    with map_workers(output, reuse) if with_map else nullcontext(None) as executor:
+    with extras.map_workers(output, reuse) if with_map else nullcontext(None) as executor:
         with progress_shown() as progress:
 
             def answer(place: int, at_load: float | None, at_rate: float | None) -> Recommendation:
@@ -233,6 +261,11 @@ def _recommend(
             drawn = _map(plan, workload, objective, constraint, candidates, executor)
         if output is not None:
             _write(found, drawn, output)
+    beyond: list[tuple[list[str], list[dict[str, Any]]]] = []
+    if also_unrunnable and extras.unrunnable is not None:
+        for each in found:
+            if each.best is not None:
+                beyond.append(extras.unrunnable(plan, each.arrival_rate, each.best.label, each.value))
     if as_json:
         record: dict[str, Any] = {
             "recommendations": [each.record() for each in found],
@@ -241,12 +274,17 @@ def _recommend(
         }
         if scheduler is not None:
             record["slurm"] = [[part.record() for part in configured(each, plan.system)] for each in found]
+        if also_unrunnable:
+            record["unrunnable"] = [row for _, rows in beyond for row in rows]
         print_json(with_changes(record, plan.changes))
     else:
         say_changes(plan.changes)
         texts = [each.table() for each in found] if len(found) == 1 else [_summary(found)]
         if too_much is not None:
             texts.insert(0, _of_overload(too_much, plan))
+        if beyond:
+            lines = [line for sentences, _ in beyond for line in sentences]
+            texts.append("\n".join(["not to be had today, simulated:", *lines]))
         texts += [] if drawn is None else [drawn.table()]
         if scheduler is not None:
             parts = (part for each in found for part in configured(each, plan.system))

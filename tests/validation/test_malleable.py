@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from qmodels.errors import ModelError
+from tests.command import called, result_of
+from tests.objects import SCENARIO
 from validation.malleable import MALLEABLE, InSystem, Jobs, simulate_jobs
 from validation.malleable.jobs import inelastic, power
 from validation.malleable.policies.equal_shares import EqualShares
@@ -14,6 +16,18 @@ def at_once(*sizes, exponent=0.5):
     work = np.array(sizes, dtype=float)[None, :, None]
     none = np.zeros(work.shape[:2])
     return Jobs(none, work, np.zeros(work.shape, int), (power(exponent, below_one=True),), none + 1.0)
+
+
+def test_what_would_it_buy_is_said_with_its_needs(tmp_path):
+    site = tmp_path / "site.toml"
+    site.write_text(SCENARIO)
+    words = ("recommend", site, "--listed", "--load", "0.3", "--also-unrunnable")
+    said = called(*words).stdout
+    assert "not to be had today, simulated:" in said
+    assert "needs preemption and known sizes" in said
+    rows = result_of(called(*words, "--json").stdout)["unrunnable"]
+    assert [row["policy"].partition("(")[0] for row in rows] == ["EQUI", "heSRPT"]
+    assert called(*words, "--objective", "p95").returncode == 3
 
 
 class TestEveryPolicy:

@@ -6,17 +6,29 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import typer
+
+    from qmodels.io.scenario import Scenario
 
 
 def register(app: typer.Typer) -> None:
     """Add the subcommand of `qmodels.commands.recommend`, which knows of no journals itself."""
     from qmodels.commands.recommend import register as add
 
-    add(app, map_workers=_remembering)
+    add(app, map_workers=_remembering, unrunnable=_unrunnable)
+
+
+def _unrunnable(
+    plan: Scenario, arrival_rate: float, label: str, value: float
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """Sentences and records of policies that a site cannot run, beside the best that it can."""
+    from validation.malleable.worth import unrunnable
+
+    found = unrunnable(plan.system, plan.workload, arrival_rate, seed=plan.seed)
+    return [each.sentence(label, value) for each in found], [each.to_dict() for each in found]
 
 
 @contextmanager

@@ -135,6 +135,9 @@ def networks() -> Iterator[Any]:
     kind = networks.JobClass(2, TWO, ONE, "one")
     several = networks.MultiClassNetwork([kind, networks.JobClass(1, ONE, ONE)])
     yield from (kind, several, several.solve())
+    passage = networks.CustomerClass({"a<b>": 1.0}, population=2, think=3.0)
+    general = networks.QueueingNetwork([networks.Station("a<b>")], [passage])
+    yield from (passage, general, general.stations[0], general.solve(), general.bounds())
 
 
 def policies() -> Iterator[Any]:

@@ -98,7 +98,7 @@ def approximate(
     return throughput, at + throughput[:, None] * (demands - queued)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Fixed:
     """Figures that stay the same while populations and estimates change."""
 

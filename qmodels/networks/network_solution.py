@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class NetworkSolution(Result):
     """Steady state of a `QueueingNetwork`; arrays have an entry for each class, or class and station."""
 
-    drawing = Drawing("class", "response", labels=("class", "mean response time [s]"))
+    drawing = Drawing("station", "queue", labels=("station", "mean number of customers"))
 
     stations: Sequence[Station]  #: of the network
     classes: Sequence[CustomerClass]  #: of its customers

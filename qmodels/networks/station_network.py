@@ -16,9 +16,9 @@ from phasefit.records import Record
 from qmodels.errors import ModelError, UnstableError
 from qmodels.memory import check_memory, check_seconds, memory_limit
 from qmodels.networks._kernels import mean_values
+from qmodels.networks._normaliser import PopulationSeries, StationSeries, station_series
 from qmodels.networks.mean_value import approximate
 from qmodels.networks.network_solution import NetworkBounds, NetworkSolution
-from qmodels.networks.normaliser import PopulationSeries, StationSeries, station_series
 from qmodels.networks.stations import CustomerClass, Station
 
 METHODS: Final = ("auto", "exact", "mva", "convolution", "linearizer", "bard-schweitzer")

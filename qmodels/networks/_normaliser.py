@@ -21,7 +21,7 @@ from qmodels.networks.product_form import log_factorials
 _NOTHING = -np.inf
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StationSeries:
     """The series of a station: ``sum_j exp(head_j) y^j / (1 - y / speed)^closings``."""
 

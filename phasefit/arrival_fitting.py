@@ -349,7 +349,7 @@ def _missed(data: _Data, process: MAP) -> Array:
 
 
 def _of_skewness(data: _Data) -> Array:
-    """How many times as uncertain as their skewness `_asymmetry` of counts is, one at least."""
+    """Standard error of `_asymmetry` of counts over that of their skewness, one at least."""
     return np.sqrt(1.0 + data.windows / data.dispersions)
 
 
@@ -399,7 +399,7 @@ def _fit_with_targets(data: _Data, process: MAP, family: str) -> MapFit:
 
 
 def _is_met(data: _Data, fit: MapFit) -> bool:
-    """Whether dispersions are met, and third moments of counts as far as the log can tell them."""
+    """Return whether dispersions are met, and third moments of counts as far as the log can tell them."""
     if not all(t.met for t in fit.targets if t.name.startswith("dispersion")):
         return False
     if data.asymmetries is None:

@@ -110,7 +110,7 @@ class History(Record):
         return windows, np.array([counted_dispersion(gaps, w, self.work) for w in windows])
 
     def arrival_scv(self, load: float) -> float:
-        """Squared coefficient of variation that independent gaps would need at a load.
+        """Return the squared coefficient of variation that independent gaps would need at a load.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class History(Record):
         return min(max(scv, _LEAST_SCV), _MOST_SCV)
 
     def halves(self) -> tuple[History, History]:
-        """Every second block of days, and the others, each drawn together in time."""
+        """Return every second block of days, and the others, each drawn together in time."""
         length = self.block_days * _DAY
         block = np.floor(self.times / length).astype(np.int64)
         whole = block < block[-1] - (block[-1] + 1) % 2  # as many of both, the last one not full

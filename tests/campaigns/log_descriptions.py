@@ -4,7 +4,7 @@
 come, with the description that is taken by default and with independent jobs, beside each log in its own
 order by a recursion that shares no code with the package. `other` is what the other half, or the next
 quarter, of the same log gives. Descriptions were tuned on one half of the logs, see
-`tests.campaigns.log_halves`. It needs the logs of the shared data, and takes some five minutes.
+`tests.campaigns.log_halves`. It needs the logs of the shared data, and takes half a minute of a processor.
 """
 
 from __future__ import annotations

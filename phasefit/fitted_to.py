@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from phasefit.checks import real_vector
 from phasefit.errors import ModelError
 from phasefit.records import Record
@@ -32,11 +32,13 @@ class FittedTo(Record):
         first gap is that before the job of the first size.
     unit : float
         What a value of 1 is in the unit of the law.
+    labels : (n,) ndarray of int, optional
+        Whose each value is, such as the number of the user who submitted a job.
 
     Raises
     ------
     ModelError
-        If a value is negative or no finite number.
+        If a value is negative or no finite number, or there is another number of labels.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class FittedTo(Record):
     how: str = ""
     source: str = ""
     unit: float = 1.0
+    labels: Ints | None = field(default=None, repr=False)
     #: what was computed of the values, by name; one for all units
     kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -58,6 +61,8 @@ class FittedTo(Record):
         values = real_vector("values", self.values)
         if values.min() < 0.0:
             raise ModelError(f"values must be >= 0, got {values.min():.6g}")
+        if self.labels is not None and self.labels.shape != values.shape:
+            raise ModelError(f"{self.labels.size} labels for {values.size} values; give one each")
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
 
@@ -97,7 +102,10 @@ class FittedTo(Record):
         """The same with other fields; the values, which have been checked, are not copied."""
         made = object.__new__(FittedTo)
         kept = {} if values is None else self.kept
-        made.__dict__.update(values=values, how=self.how, source=self.source, unit=unit, kept=kept)
+        labels = None if values is None else self.labels
+        made.__dict__.update(
+            values=values, how=self.how, source=self.source, unit=unit, labels=labels, kept=kept
+        )
         return made
 
     def record(self) -> dict[str, Any]:
@@ -114,7 +122,9 @@ class FromData:
         origin: FittedTo | None = self.__dict__.get("_fitted_to")
         return origin
 
-    def with_data(self, values: ArrayLike, *, how: str = "", source: str = "") -> Self:
+    def with_data(
+        self, values: ArrayLike, *, how: str = "", source: str = "", labels: Ints | None = None
+    ) -> Self:
         """Return the same, marked as fitted to data; what is predicted of it then says so.
 
         Parameters
@@ -123,13 +133,15 @@ class FromData:
             In the unit of the law and in the order of time.
         how, source : str
             See `FittedTo`.
+        labels : (n,) ndarray of int, optional
+            See `FittedTo`.
 
         Raises
         ------
         ModelError
             As for `FittedTo`.
         """
-        return self._with_origin(FittedTo(values, how=how, source=source))  # type: ignore[arg-type]
+        return self._with_origin(FittedTo(values, how=how, source=source, labels=labels))  # type: ignore[arg-type]
 
     def _with_origin(self, origin: FittedTo | None) -> Self:
         """The same with these data, or this very one where there are none."""

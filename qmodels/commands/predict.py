@@ -165,6 +165,8 @@ def _predict(
         typer.echo(f"= cannot be told from the least of its load {why}")
     for doubt, labels in _doubts(rows).items():
         typer.echo(f"{', '.join(labels)}: {doubt}; simulate before you decide")
+    for text in dict.fromkeys(row["description"] for row in rows if row.get("description")):
+        typer.echo(f"jobs of the log are taken for {text}")
     if fitted:
         typer.echo(
             f"{OF_DATA}: of the jobs that laws were fitted to, in their own order, and as far as "

@@ -321,7 +321,7 @@ def _plan(
 
     if listed:
         raise ModelError("--listed keeps to the policies of a scenario; a job log has none")
-    log = read_jobs(source, max_bytes=max_bytes, keep=(), **choices)
+    log = read_jobs(source, max_bytes=max_bytes, keep=("user",), **choices)
     sides, program = pair("--machine", of_log["machine"]), of_log["program"]
     if sides is None or program is None:
         missing = "--machine PROCESSORS,DISKS" if sides is None else "--program FILE"

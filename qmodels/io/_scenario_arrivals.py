@@ -8,6 +8,7 @@ from phasefit import MAP, fit_map
 from qmodels.io._scenario_file import ArrivalsTable
 from qmodels.io._swf_log import JobLog
 from qmodels.io.toml_tables import at_key, fail
+from qmodels.networks.histories import DESCRIPTIONS
 
 
 def dependent_arrivals(source: Path, spec: ArrivalsTable, log: JobLog | None) -> tuple[MAP, str] | None:
@@ -17,11 +18,11 @@ def dependent_arrivals(source: Path, spec: ArrivalsTable, log: JobLog | None) ->
     """
     given = [name for name in ("scv", "alpha", "T", "D0", "D1") if getattr(spec, name) is not None]
     if "D0" in given or "D1" in given:
-        if given != ["D0", "D1"] or spec.dependence != "none":
+        if given != ["D0", "D1"] or spec.dependence not in ("auto", "none"):
             fail(source, "arrivals", "D0 and D1 say all of the arrivals; give both, and no more")
         process = at_key(source, "arrivals", MAP, spec.D0, spec.D1)
         return process, f"arrival process of order {process.order} given in the scenario"
-    if spec.dependence == "none":
+    if spec.dependence in ("auto", "none"):
         return None
     if given:
         fail(
@@ -35,6 +36,8 @@ def dependent_arrivals(source: Path, spec: ArrivalsTable, log: JobLog | None) ->
             "arrivals.dependence",
             "there is no [log] to learn it from; add one, or give D0 and D1",
         )
+    if spec.dependence in DESCRIPTIONS:
+        return None  # kept in the laws of the log's jobs, see `Workload`
     busy = at_key(source, "log", lambda: log.with_work)
     work = busy.work_by_job[1:] if spec.dependence == "work" else None
     found = at_key(source, "arrivals.dependence", fit_map, busy.interarrivals, work=work)

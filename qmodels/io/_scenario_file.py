@@ -54,7 +54,7 @@ class ArrivalsTable(LawTable):
 
     D0: list[list[float]] | None = None
     D1: list[list[float]] | None = None
-    dependence: Literal["none", "counts", "work"] = "none"
+    dependence: Literal["auto", "none", "counts", "work", "days", "sessions", "dispersion"] = "auto"
 
 
 class DemandTable(LawTable):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from phasefit import PhaseType, match_moments
 from qmodels.io._scenario_file import BurstLawsTable, LawTable, ScenarioFile
 from qmodels.io._swf_log import JobLog
@@ -82,7 +84,13 @@ def law_of(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[
     how = "first two moments"
     # of the same jobs: the first one's gap is not in the log
     data = sample if key == "arrivals" else busy.work_by_job[1:]
-    law = at_key(source, key, match_moments, mean, second).with_data(data, how=how, source=str(log.path))
+    users = busy.jobs["user"].to_numpy(np.int64)[1:]
+    law = at_key(source, key, match_moments, mean, second).with_data(
+        data,
+        how=how,
+        source=str(log.path),
+        labels=users if users.size and users.max() > users.min() else None,
+    )
     thinned = len(log.jobs) - len(busy.jobs)
     without = f", without {thinned:,} jobs of no known work" if thinned else ""
     return law, f"{how} of {sample.size:,} values in {log.path.name}{without}"

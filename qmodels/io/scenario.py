@@ -78,6 +78,7 @@ class Scenario(Record):
     #: laws of single bursts, of I/O and of computation; None where bursts follow the demand
     burst_laws: tuple[PhaseType, PhaseType] | None = None
     trial: TrialPlan | None = None
+    description: str = "auto"  #: what the jobs of a log are taken for, see `Workload`
     tables: Mapping[str, Any] = field(default_factory=dict)  #: of the file, settings over them
     settings: Mapping[str, Any] = field(default_factory=dict)  #: what was set instead, by key
     changes: tuple[str, ...] = ()  #: the same in words, a line each, and what followed from it
@@ -86,7 +87,9 @@ class Scenario(Record):
     def workload(self) -> Workload:
         """What the jobs ask for and how they arrive."""
         if self.burst_laws is None:
-            return Workload(self.program, self.demand, self.arrivals, mix=self.mix)
+            return Workload(
+                self.program, self.demand, self.arrivals, mix=self.mix, description=self.description
+            )
         io, cpu = self.burst_laws
         return Workload(self.program, arrivals=self.arrivals, io_bursts=io, cpu_bursts=cpu)
 
@@ -294,6 +297,7 @@ def _scenario(
         loads=tuple(sorted(set(spec.study.loads))),
         validation=_validation(source, spec.validation, policies, log, only_fitting or only_known),
         burst_laws=burst_laws,
+        description=_description(spec.arrivals.dependence),
         # a machine whose size is varied has no mesh of its own
         trial=None if only_fitting else trial_plan(source, spec, policies),
         changes=(f"{', '.join(too_large)} left out: too many partitions for this machine",)
@@ -361,11 +365,18 @@ def _read_log(source: Path, spec: LogTable | None, max_bytes: int | None) -> Job
         kind = "is a folder" if path.is_dir() else "is not there" if not path.exists() else "is no file"
         fail(source, "log.path", f"{path} {kind}; put the job log there or name another{where}")
     try:
-        return read_jobs(path, **choice, max_bytes=max_bytes, keep=())
+        return read_jobs(path, **choice, max_bytes=max_bytes, keep=("user",))
     except TraceFormatError:
         raise
     except ModelError as error:
         fail(source, "log", str(error))
+
+
+def _description(dependence: str) -> str:
+    """What a workload calls the dependence of a scenario's arrivals."""
+    if dependence in ("none", "counts", "work"):
+        return "independent"
+    return dependence
 
 
 def _mix(spec: DemandTable, log: JobLog | None) -> str:

@@ -62,6 +62,7 @@ class FitError(Record):
     jobs: int  #: that the data have; 0 where they are not known
     source: str = ""  #: where the data come from
     confidence: float = CONFIDENCE  #: of the interval
+    described: str = ""  #: what jobs drawn from the data the answer is of; "" for the fitted laws
 
     @property
     def error(self) -> float:
@@ -96,10 +97,12 @@ class FitError(Record):
             "jobs": self.jobs,
             "source": self.source,
             "confidence": self.confidence,
+            "described": self.described,
         }
 
     def __str__(self) -> str:
-        text = f"{self.of} {self.predicted:.4g} s by the fitted laws"
+        by = "jobs drawn from the data" if self.described else "the fitted laws"
+        text = f"{self.of} {self.predicted:.4g} s by {by}"
         if np.isnan(self.on_data):
             return f"{text}; how far that is from their data is not known here"
         return f"{text}, {self.on_data:.4g} s by their own data ({self._interval_text})"
@@ -124,9 +127,12 @@ class FitError(Record):
                 f"Laws were fitted to {data}; how far the {self.of} of {subject} is from what "
                 f"these say themselves is not known."
             )
+        begin, by = f"Laws were fitted to {data}", "the laws"
+        if self.described:
+            begin, by = f"Jobs are drawn from {data} as {self.described}", "those drawn"
         text = (
-            f"Laws were fitted to {data}. Its own {self.jobs:,} jobs in their own order give "
-            f"{subject} a {self.of} of {self.on_data:.4g} s, the laws {self.predicted:.4g} s"
+            f"{begin}. Its own {self.jobs:,} jobs in their own order give "
+            f"{subject} a {self.of} of {self.on_data:.4g} s, {by} {self.predicted:.4g} s"
         )
         if self.high == inf:
             return f"{text}; so short a history puts no upper end to it."
@@ -258,6 +264,7 @@ def fit_error(
     predicted: float,
     by_laws: float | None = None,
     interval: bool = True,
+    described: str = "",
 ) -> FitError:
     """Return the distance that an answer for a queue with fitted laws may have from their data.
 
@@ -280,6 +287,8 @@ def fit_error(
         the data to that is then applied to the answer.
     interval : bool
         Whether to find the interval too, which takes three times as long; else it has no ends.
+    described : str
+        See `FitError`.
 
     Returns
     -------
@@ -338,6 +347,7 @@ def fit_error(
         high=ratio * high,
         jobs=size,
         source=_source_name(arrivals, service),
+        described=described,
     )
 
 

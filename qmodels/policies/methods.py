@@ -9,14 +9,18 @@ EXACT: Final = "exact"
 #: The same for laws that were fitted to data, and are not these; `Prediction.fit_error` says by how
 #: much.
 EXACT_FOR_FITTED: Final = "exact for the fitted laws"
+#: The same for jobs drawn from a log by a description of it, in place of laws.
+EXACT_FOR_DRAWN: Final = "exact for jobs drawn from the log"
 #: By a model that simplifies.
 APPROXIMATE: Final = "approximate"
 #: What is said in place of an error that is not known.
 NOT_STATED: Final = "unknown"
 
 
-def method_of(*, exact: bool, fitted: bool) -> str:
+def method_of(*, exact: bool, fitted: bool, drawn: bool = False) -> str:
     """How an answer was found, by whether its model simplifies and its laws are fitted ones.
+
+    `drawn` says that jobs drawn from the data take the place of the laws.
 
     Examples
     --------
@@ -25,6 +29,8 @@ def method_of(*, exact: bool, fitted: bool) -> str:
     """
     if not exact:
         return APPROXIMATE
+    if drawn:
+        return EXACT_FOR_DRAWN
     return EXACT_FOR_FITTED if fitted else EXACT
 
 
@@ -36,7 +42,7 @@ def exact_for_its_laws(method: str) -> bool:
     >>> [exact_for_its_laws(each) for each in (EXACT, EXACT_FOR_FITTED, APPROXIMATE, "")]
     [True, True, False, False]
     """
-    return method in (EXACT, EXACT_FOR_FITTED)
+    return method in (EXACT, EXACT_FOR_FITTED, EXACT_FOR_DRAWN)
 
 
 def error_in_short(method: str, error: float) -> str:

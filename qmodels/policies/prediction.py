@@ -19,9 +19,10 @@ from qmodels.networks.replay import FitError
 from qmodels.policies.backlog import Backlog, backlog_of
 from qmodels.policies.base import AbstractPolicy, work_bound
 from qmodels.policies.labels import as_policy
-from qmodels.policies.methods import exact_for_its_laws
+from qmodels.policies.methods import exact_for_its_laws, method_of
 from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.build import built_model, solved_queue
+from qmodels.policies.models.described import choice_of, described_times
 from qmodels.policies.models.fitted import error_of_fit
 from qmodels.policies.models.recorded_errors import SHARES
 from qmodels.policies.models.response import TimeLaw, percentile_of, response_of, wait_of
@@ -73,6 +74,8 @@ class Prediction(Result):
     #: seconds on either side of `mean_response` that the uncertainty of given speeds leaves at
     #: 95 %; infinite where they do not say for sure that the queue is stable, None without them
     half_width: float | None = None
+    #: what the jobs of a log were taken for, and by which error of held-out halves; "" without one
+    description: str = ""
     speeds: str = ""  #: where given speeds come from; "" for the policy's own model
     solved: SolvedQueue = field(repr=False, compare=False)  #: the queue itself
 
@@ -227,7 +230,12 @@ class Prediction(Result):
         else:
             q = share("q", q, zero=False, one=False)
             predicted = float(self.wait.percentile(q) if of == "wait" else self.percentile(q))
-        return error_of_fit(self.solved, of, q, predicted)
+        return error_of_fit(self.solved, of, q, predicted, described=self.drawn_as)
+
+    @property
+    def drawn_as(self) -> str:
+        """What the jobs were drawn as from a log; "" where laws say the times."""
+        return "" if described_times(self.solved) is None else self.description
 
     @cached_property
     def _of_the_data(self) -> dict[str, float | None]:
@@ -414,24 +422,28 @@ def predict(
         rate = share("utilisation", utilisation, zero=False, one=False) * built.capacity
     solved = solved_queue(built, policy, system, workload, rate)
     solution, at_work = solved.chain, solved.queue.running
-    mean_jobs = solution.mean_level()
+    choice, drawn = choice_of(workload), described_times(solved)
+    mean_wait, mean_response = solution.mean_excess() / rate, solution.mean_level() / rate
+    if drawn is not None:
+        mean_wait, mean_response = drawn.means
     return Prediction(
         policy=policy.label,
         arrival_rate=rate,
         load=rate / bound,
         capacity=built.capacity,
-        mean_response=mean_jobs / rate,
-        mean_wait=solution.mean_excess() / rate,
-        mean_jobs=mean_jobs,
+        mean_response=mean_response,
+        mean_wait=mean_wait,
+        mean_jobs=mean_response * rate,
         mean_running=solution.mean_of(np.arange(at_work.max_running + 1)),
         throughput=rate,
         processor_utilisation=solved.mean_of_states(at_work.processors_busy) / system.processors,
         disk_utilisation=solved.mean_of_states(at_work.disks_busy) / system.disks,
-        method=solved.method,
-        error_bound=solution.error_bound if built.exact else None,
+        method=method_of(exact=built.exact, fitted=workload.fitted, drawn=drawn is not None),
+        error_bound=solution.error_bound if built.exact and drawn is None else None,
         states=at_work.sizes[-1] * workload.arrivals.order,
         model=built.name,
         reduction=built.reduction,
+        description="" if choice is None else str(choice),
         half_width=None if running is None else _half_width(running, policy, system, workload, model, rate),
         speeds="" if running is None else (running.source or "given by hand"),
         seconds=time.perf_counter() - started,

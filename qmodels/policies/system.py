@@ -12,6 +12,7 @@ from phasefit import MAP, PhaseType, match_moments
 from phasefit.checks import one_of, real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
+from qmodels.networks.histories import DESCRIPTIONS
 from qmodels.programs import AbstractProgram
 from qmodels.programs.quantities import ByValue
 
@@ -100,12 +101,16 @@ class Workload(ByValue, Record):
         its work is that program's times the factor drawn from `demand`. "mean": the mean of the
         programs, for a `demand` that holds the differences between them already, such as one
         fitted to the work of a log's jobs. Without a mix there is no difference.
+    description : str
+        What jobs are taken for where `arrivals` and `demand` are laws fitted to the same jobs of a
+        log: "auto", the description that is nearest on held-out halves of the log, or one of
+        `qmodels.networks.histories.DESCRIPTIONS`. Without such data there is no difference.
 
     Raises
     ------
     ModelError
-        If a law has an atom at zero, both demand and bursts are given, or bursts have laws and
-        `mix` is "mean".
+        If a law has an atom at zero, both demand and bursts are given, bursts have laws and `mix`
+        is "mean", or there is no such description.
 
     Notes
     -----
@@ -138,8 +143,10 @@ class Workload(ByValue, Record):
     io_bursts: PhaseType | None = None
     cpu_bursts: PhaseType | None = None
     mix: str = "each"
+    description: str = "auto"
 
     def __post_init__(self) -> None:
+        one_of("description", self.description, ("auto", *DESCRIPTIONS))
         if not isinstance(self.program, AbstractProgram):
             raise ModelError(f"program must be a Program or WorkloadMix, got {self.program!r}")
         one_of("mix", self.mix, MIXES)

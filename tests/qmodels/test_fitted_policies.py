@@ -269,7 +269,8 @@ def test_predict_prints_what_the_jobs_of_the_log_give(scenario):
     header, first, *rest = shown.splitlines()
     assert "of the data [s]" in header
     assert " to " in first
-    assert "exact for the fitted laws" in first
+    assert first.endswith("exact for jobs drawn from the log")
+    assert any(line.startswith("jobs of the log are taken for days of it") for line in rest)
     assert any(line.startswith("of the data [s]: ") for line in rest)
     row = result_of(called("predict", scenario, "--json").stdout)[0]
     assert row["mean_response_low"] < row["mean_response_of_data"] < row["mean_response_high"]

@@ -55,6 +55,19 @@ def test_the_default_is_a_law_of_independent_times(write):
     assert load_scenario(write('[arrivals]\ndependence = "none"\n')).arrivals.scv == (plan.arrivals.scv)
 
 
+@pytest.mark.parametrize("dependence", ["auto", "days", "sessions", "dispersion"])
+def test_a_description_is_asked_for_by_its_name(write, dependence):
+    plan = load_scenario(write(f'[arrivals]\ndependence = "{dependence}"\n'))
+    assert not plan.dependent
+    said = predict(plan.policies[0], plan.system, plan.workload, load=0.4).description
+    assert ("held-out halves" in said) == (dependence == "auto")
+    assert {"days": "days of it", "sessions": "sessions of", "dispersion": "sizes, gaps as"}.get(
+        dependence, ""
+    ) in said
+    with pytest.raises(ScenarioError, match="there is no \\[log\\]"):
+        load_scenario(write('[arrivals]\ndependence = "days"\n', log=False))
+
+
 @pytest.mark.parametrize("dependence", ["counts", "work"])
 def test_a_process_is_fitted_to_the_log(write, dependence):
     plan = load_scenario(write(f'[arrivals]\ndependence = "{dependence}"\n'))
@@ -65,7 +78,7 @@ def test_a_process_is_fitted_to_the_log(write, dependence):
     assert plan.arrivals.dispersion(np.inf) > 10.0
     policy = plan.policies[0]
     dependent = predict(policy, plan.system, plan.workload, load=0.4)
-    renewal = load_scenario(write(""))
+    renewal = load_scenario(write('[arrivals]\ndependence = "none"\n'))
     alone = predict(policy, renewal.system, renewal.workload, load=0.4)
     # the process that the log was drawn from, known here
     true = predict(policy, plan.system, Workload(plan.program, plan.demand, TIDES, mix=plan.mix), load=0.4)

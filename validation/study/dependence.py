@@ -46,12 +46,16 @@ def dependent_arrivals(scenario: Scenario, found: Sequence[tuple[AbstractPolicy,
         except (MemoryBudgetError, ModelError):
             return []  # too few arrivals to learn from, or too large a chain
         said.append(in_words(again, like=best.mean_response))
+    taken, these = "this study's law of independent times", "all three"
+    if best.drawn_as:
+        taken = f"jobs of the log taken for {best.drawn_as.split(' (')[0]}"
+        these = "the last two"
     return [
         f"Arrivals are correlated. At load {best.load:.3g} {policy.label} responds in "
-        f"{in_words(best.mean_response)} with this study's law of independent times; with arrivals "
+        f"{in_words(best.mean_response)} with {taken}; with arrivals "
         f'whose number varies as the log\'s ([arrivals] dependence = "counts") in {said[0]}, with '
         f'such as vary as the work that the log brings ("work") in {said[1]}. Sizes are '
-        f"independent of the arrivals in all three; in the log they need not be, and many jobs "
+        f"independent of the arrivals in {these}; in the log they need not be, and many jobs "
         f"at once are often small ones."
     ]
 

@@ -225,8 +225,10 @@ def crossvalidate(
     'agrees'
     """
     policy = as_policy(policy)
+    # what is simulated is drawn from the laws
+    by_laws = replace(workload, description="independent")
     prediction = predict(
-        policy, system, workload, arrival_rate=arrival_rate, load=load, model=model, memory=memory
+        policy, system, by_laws, arrival_rate=arrival_rate, load=load, model=model, memory=memory
     )
     simulation = simulate(
         policy,
@@ -291,7 +293,8 @@ def explain(
     >>> [cause.name for cause in found.causes]
     ['order of service at the disks']
     """
-    prediction = predict(policy, system, workload, arrival_rate=arrival_rate)
+    by_laws = replace(workload, description="independent")
+    prediction = predict(policy, system, by_laws, arrival_rate=arrival_rate)
 
     def play(system: System, workload: Workload, stream: AbstractJobs | None) -> Simulation:
         return simulate(

@@ -83,7 +83,14 @@ def fit_error_of(
     if quantity.unit != "s":
         return None
     of = "wait" if quantity.of_wait or quantity.name == "mean_wait" else "response"
-    return error_of_fit(prediction.solved, of, quantity.share, predicted, interval=interval)
+    return error_of_fit(
+        prediction.solved,
+        of,
+        quantity.share,
+        predicted,
+        interval=interval,
+        described=prediction.drawn_as,
+    )
 
 
 def _may_break(

@@ -22,6 +22,7 @@ from qmodels.policies.models.base import (
     SolvedQueue,
     model_name,
 )
+from qmodels.policies.models.described import arrivals_at
 from qmodels.policies.models.frozen_speeds import frozen_chain
 from qmodels.policies.models.overhead import sizes_with_overhead, with_overhead
 from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain, check_blocks
@@ -208,7 +209,8 @@ def solved_queue(
             load=arrival_rate / bound,
             largest_load=built.capacity / bound,
         )
-    queue = PolicyQueue(workload.arrivals.scale(1.0 / arrival_rate), built.running_at(arrival_rate))
+    arrivals = arrivals_at(workload, arrival_rate / built.capacity)
+    queue = PolicyQueue(arrivals.scale(1.0 / arrival_rate), built.running_at(arrival_rate))
     return SolvedQueue(
         policy=policy,
         system=system,

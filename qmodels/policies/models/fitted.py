@@ -54,7 +54,7 @@ def own_demand(solved: SolvedQueue) -> PhaseType | None:
         counted by stage, which all have in common.
     """
     data, known = solved.workload.demand.fitted_to, solved.queue.running.at_one_speed
-    if data is None or data.values is None or known is None or not _is_all_of_the_job(solved):
+    if data is None or data.values is None or known is None or not is_all_of_the_job(solved):
         return None
     most = None if np.ptp(known[1]) <= _SAME * known[1].max() else _MOST_FOLLOWED
     name = f"tail law of {most} phases"
@@ -74,7 +74,7 @@ def _of_some_length(values: Array) -> Array:
     return np.maximum(values, 0.5 * some.min()) if some.size else values
 
 
-def _is_all_of_the_job(solved: SolvedQueue) -> bool:
+def is_all_of_the_job(solved: SolvedQueue) -> bool:
     """Whether what a job needs is its demand times one program's time, the same for all jobs."""
     workload = solved.workload
     if workload.has_bursts:
@@ -82,8 +82,42 @@ def _is_all_of_the_job(solved: SolvedQueue) -> bool:
     return mixed_demand(workload, *solved.policy.allotment(solved.system)) is workload.demand
 
 
+def queue_alike(solved: SolvedQueue) -> tuple[Array, float | None, float | None] | None:
+    """Speeds of 1..c running jobs in a queue like a model's, and the means that its laws have there.
+
+    Parameters
+    ----------
+    solved : SolvedQueue
+
+    Returns
+    -------
+    speeds : (c,) ndarray
+        In mean jobs per second.
+    wait, response : float or None
+        Mean times in seconds; None where the model is this queue. None in place of all where the
+        queue would not fit in memory.
+    """
+    known = solved.queue.running.at_one_speed
+    if known is not None:
+        return known[1], None, None
+    jobs = running_jobs(solved.policy, solved.system, solved.workload)
+    speeds = jobs.speeds * (solved.built.capacity / jobs.throughput[-1])
+    demand = demand_law(solved.policy, solved.system, solved.workload)[0]
+    try:
+        alike = ManyServerQueue(solved.queue.arrivals, demand, speeds=speeds).solve()
+    except MemoryBudgetError:
+        return None
+    return speeds, alike.mean_wait, alike.mean_response
+
+
 def error_of_fit(
-    solved: SolvedQueue, of: str, q: float | None, predicted: float, *, interval: bool = True
+    solved: SolvedQueue,
+    of: str,
+    q: float | None,
+    predicted: float,
+    *,
+    interval: bool = True,
+    described: str = "",
 ) -> FitError | None:
     """How far an answer is from the data that the laws were fitted to; None for given laws.
 
@@ -97,6 +131,8 @@ def error_of_fit(
         The answer, seconds.
     interval : bool
         See `qmodels.networks.replay.fit_error`.
+    described : str
+        What the jobs that the answer is of were drawn as, where it is not that of the laws.
 
     Notes
     -----
@@ -108,27 +144,24 @@ def error_of_fit(
     if not workload.fitted:
         return None
     words = f"mean {of}" if q is None else f"p{100.0 * q:g} of the {of}"
-    if not _is_all_of_the_job(solved):
+    if not is_all_of_the_job(solved):
         return unknown_error(words, predicted)
     arrivals = solved.queue.arrivals
     asked: Asked
     asked = (mean_wait if of == "wait" else mean_stay) if q is None else partial(percentile, of == "wait", q)
-    known = solved.queue.running.at_one_speed
-    by_laws = None
-    if known is not None:
-        speeds = known[1]
-    else:
-        jobs = running_jobs(solved.policy, solved.system, workload)
-        speeds = jobs.speeds * (solved.built.capacity / jobs.throughput[-1])
-        demand = demand_law(solved.policy, solved.system, workload)[0]
-        if q is not None:
-            by_laws = drawn(arrivals, demand, speeds, asked)
-        else:
-            try:
-                alike = ManyServerQueue(arrivals, demand, speeds=speeds).solve()
-            except MemoryBudgetError:
-                return unknown_error(words, predicted)
-            by_laws = alike.mean_wait if of == "wait" else alike.mean_response
+    alike = queue_alike(solved)
+    if alike is None:
+        return unknown_error(words, predicted)
+    speeds, by_wait, by_response = alike
+    by_laws = by_wait if of == "wait" else by_response
+    if by_laws is not None and described:
+        # the answer is of jobs that were played, at the ratio of the model to this queue
+        by_laws *= predicted / (
+            (solved.chain.mean_excess() if of == "wait" else solved.chain.mean_level())
+            / solved.queue.arrival_rate
+        )
+    elif by_laws is not None and q is not None:
+        by_laws = drawn(arrivals, demand_law(solved.policy, solved.system, workload)[0], speeds, asked)
     return fit_error(
         arrivals,
         workload.demand,
@@ -138,4 +171,5 @@ def error_of_fit(
         predicted=predicted,
         by_laws=by_laws,
         interval=interval,
+        described=described,
     )

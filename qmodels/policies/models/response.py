@@ -17,7 +17,9 @@ from qmodels.networks.many_server import ManyServerQueue, ManyServerSolution
 from qmodels.networks.response import response_law
 from qmodels.networks.sojourn import SojournLaw
 from qmodels.networks.waiting import waiting_rates
+from qmodels.policies.methods import method_of
 from qmodels.policies.models.base import SolvedQueue
+from qmodels.policies.models.described import DrawnTimes, described_times
 from qmodels.policies.models.fitted import own_demand
 from qmodels.policies.models.response_bounds import fastest, nearly, slowest
 from qmodels.policies.models.staged_response import staged_response
@@ -41,7 +43,7 @@ class TimeLaw(Law):
     ('exact', 132.0635, 395.627)
     """
 
-    law: PhaseType | SojournLaw  #: the law itself, in seconds
+    law: PhaseType | SojournLaw | DrawnTimes  #: the law itself, in seconds
     method: str  #: that of the prediction
     truncation: float  #: what cutting off the queue may have changed in any probability; 0 if not
 
@@ -126,7 +128,8 @@ def wait_of(solved: SolvedQueue) -> TimeLaw:
     Notes
     -----
     While a job waits all partitions are taken and nothing that comes later matters to it, so the
-    law is that of the model without further approximation, see `waiting_rates`.
+    law is that of the model without further approximation, see `waiting_rates`. Of jobs drawn from a
+    log it is the law of the times that they had.
 
     Examples
     --------
@@ -136,6 +139,9 @@ def wait_of(solved: SolvedQueue) -> TimeLaw:
     >>> round(law.sf(0.0), 6), round(law.percentile(0.95), 3)
     (0.507812, 306.135)
     """
+    drawn = described_times(_checked(solved))
+    if drawn is not None:
+        return TimeLaw(drawn.wait, _method_of_drawn(solved), 0.0)
     return TimeLaw(_wait(solved), solved.method, 0.0)
 
 
@@ -194,6 +200,9 @@ def response_of(
     >>> law.method, round(law.mean, 3), round(law.percentile(0.95), 2), law.truncation < 1e-10
     ('approximate', 19.087, 54.92, True)
     """
+    drawn = described_times(_checked(solved))
+    if drawn is not None:
+        return TimeLaw(drawn.response, _method_of_drawn(solved), 0.0)
     return _response(solved, truncation, memory, inf)
 
 
@@ -234,6 +243,8 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     54.92
     """
     horizon, running = inf, _checked(solved).queue.running
+    if described_times(solved) is not None:
+        return response_of(solved).percentile(q)
     try:
         share = probabilities("q", q)
     except ModelError:
@@ -268,6 +279,8 @@ def least_percentile(solved: SolvedQueue, q: float) -> float:
     >>> round(least_percentile(solved, 0.95), 2), round(percentile_of(solved, 0.95), 2)
     (54.54, 54.92)
     """
+    if described_times(solved) is not None:
+        return 0.0
     fast = fastest(_wait(solved), solved.queue.running, own_demand(solved))
     if fast is None:
         return 0.0
@@ -295,6 +308,10 @@ def _response(solved: SolvedQueue, truncation: float, memory: float | None, hori
         found, truncation=truncation, memory=memory, horizon=horizon, service=own_demand(solved)
     )
     return TimeLaw(law, solved.method, bound)
+
+
+def _method_of_drawn(solved: SolvedQueue) -> str:
+    return method_of(exact=solved.built.exact, fitted=True, drawn=True)
 
 
 def _checked(solved: SolvedQueue) -> SolvedQueue:

@@ -30,7 +30,7 @@ from validation.sharing import simulate
 SHARES: Final = (0.5, 0.95, 0.99)
 REPLICATIONS: Final = 12
 #: Bursts of all replications of a point, which say how many jobs each has, and these at most.
-BURSTS, MOST_JOBS = 60e6, 250_000
+BURSTS, MOST_JOBS = 30e6, 250_000
 #: Jobs of a replication that looks whether there is a steady state, and what a rate without is
 #: multiplied by.
 SHORT, LESS = 20_000, 0.6
@@ -39,12 +39,13 @@ WIDE: Final = 0.1
 
 
 def points() -> Iterator[tuple[str, str, GridPoint]]:
-    """Yield the kind, the name and the point of all systems, the named ones first."""
+    """Yield the kind, the name and the point of all systems, first the named ones, then kinds in turn."""
     for name, point in named_points().items():
         yield "named", name, point
-    for kind, count in UNLIKE.items():
-        for number in range(count):
-            yield kind, str(number), unlike_point(kind, number)
+    for number in range(max(UNLIKE.values())):
+        for kind, count in UNLIKE.items():
+            if number < count:
+                yield kind, str(number), unlike_point(kind, number)
 
 
 def simulated(point: GridPoint) -> dict[str, Any]:

@@ -21,6 +21,7 @@ import pandas as pd
 
 from qmodels.errors import ConvergenceError, ModelError
 from qmodels.policies import capacity, predict
+from qmodels.policies.models.recorded_domain import traits
 from tests.campaigns import WORK
 from tests.campaigns.policy_points import GridPoint
 from tests.campaigns.record import FOLDER, write_record
@@ -116,6 +117,8 @@ def predicted(point: GridPoint, known: dict[str, Any]) -> dict[str, Any]:
         answer = predict(*given, arrival_rate=known["rate"])
     except ModelError as error:
         return row | {"reduction": str(error)[:80]}
+    fraction = known["rate"] / answer.capacity
+    row |= {"method": answer.method, "fraction": fraction, **traits(*given, fraction)}
     row |= {"model": answer.model, "reduction": answer.reduction, "capacity": answer.capacity}
     row["cpu_seconds"] = round(time.process_time() - began, 4)
     row["mean_error"] = answer.mean_response / known["mean_simulated"] - 1.0

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import comb
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from qmodels.errors import ModelError
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
@@ -11,6 +15,10 @@ from qmodels.policies.models.crowding import Disks, running_by_stage
 from qmodels.policies.models.job_stages import JobStages
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.sized_jobs import sized_classes, stages_of
+from qmodels.programs import AbstractProgram
+from qmodels.programs.model import parts
+
+Array = NDArray[np.float64]
 
 #: States with all partitions taken, and of all levels, up to which jobs are followed by burst.
 MOST_STATES: Final = 400
@@ -51,9 +59,9 @@ class SizedBursts(AbstractModel):
 
         Notes
         -----
-        A law of demand is cut into two sizes whose jobs alternate between exponential bursts. When
-        the processors are divided anew, what is left of the burst in progress scales as that kind
-        of burst does, not as the whole job.
+        Jobs alternate between exponential bursts, those of a branch of the demand, or of a size that
+        it is cut into where it has none. When the processors are divided anew, what is left of the
+        burst in progress scales as that kind of burst does, not as the whole job.
         """
         stages = _stages(case)
         if stages is None:
@@ -91,14 +99,57 @@ def _stages(case: Case) -> list[JobStages] | None:
     shared = case.system.disk_discipline == "ps" or at.private
     if workload.has_bursts or workload.mix == "mean" or not shared or len(set(at.sizes or ())) > 1:
         return None
-    at = at.at_mean_sizes()
-    classes = sized_classes(workload, *case.policy.allotment(case.system))
-    if classes is None:
+    at, c = at.at_mean_sizes(), at.max_running
+    found = _without_memory(case) or _by_size(case)
+    if not found or len({each.order for each in found}) > 1:
         return None
-    c = at.max_running
-    found = [
-        stages_of(classes, workload, at.mean_processors(max(k, 1)), at.disks).stages for k in range(c + 1)
-    ]
     sizes = _sizes(c, found[0].order)
     few = sizes[-1] * workload.arrivals.order <= MOST_STATES and sum(sizes) <= _ALL_STATES
-    return found if few and len({each.order for each in found}) == 1 else None
+    return found if few else None
+
+
+def _by_size(case: Case) -> list[JobStages]:
+    """Return the stages of jobs cut into sizes, with 0..c running; none where they are too regular."""
+    classes = sized_classes(case.workload, *case.policy.allotment(case.system))
+    at = case.arrangement.at_mean_sizes()
+    if classes is None:
+        return []
+    numbers = [at.mean_processors(max(k, 1)) for k in range(at.max_running + 1)]
+    return [stages_of(classes, case.workload, p, at.disks).stages for p in numbers]
+
+
+def _without_memory(case: Case) -> list[JobStages]:
+    """Return the stages of jobs of one program whose time has branches; none for other jobs.
+
+    A job of a branch goes back and forth between I/O and computation, as long in a burst as its own
+    are, and may end anywhere: its whole time is exponential, and so many processors as it has with
+    all partitions taken spend the right part of it on either.
+    """
+    law, program, at = case.workload.demand, case.workload.program, case.arrangement.at_mean_sizes()
+    if law.jumps.any() or len(parts(program)) > 1:
+        return []
+    whole = np.array([float(time(*case.policy.allotment(case.system))) for time in _times(program)])
+    if whole.min() == 0.0:
+        return []
+    share, turns = whole / whole.sum(), max(1.0, float(program.mean_phases)) - 0.5
+    found = []
+    for k in range(at.max_running + 1):
+        p = at.mean_processors(max(k, 1))
+        here = np.array([float(time(p, at.disks)) for time in _times(program)])
+        if here.min() == 0.0:
+            return []
+        on = np.array([[0.0, turns / here[0]], [turns / here[1], 0.0]])
+        found.append(
+            JobStages(
+                np.kron(law.alpha, share),
+                np.kron(np.diag(law.exit), on),
+                np.kron(law.exit, share / here),
+                np.tile([True, False], law.order),
+            )
+        )
+    return found
+
+
+def _times(program: AbstractProgram) -> tuple[Callable[..., Array], Callable[..., Array]]:
+    """Return what says a job's mean I/O and its mean computation."""
+    return program.mean_io, program.mean_cpu

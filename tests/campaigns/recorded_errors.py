@@ -105,7 +105,10 @@ def write_tables(rows: Sequence[dict[str, object]]) -> None:
 
 def predicted_again(row: dict[str, object]) -> dict[str, object]:
     """Return a row of the record with what is predicted today, where another model takes the point."""
-    if row["method"] != row["method"]:  # NaN: refused
+    taken = row["kind"] == "DP demand" or (
+        row["kind"] == "TS turns" and str(row["policy"]).startswith("TS(1,")
+    )
+    if not taken or row["method"] != row["method"]:  # other points have no other model, or NaN: refused
         return row
     point = recorded_point(str(row["kind"]), int(float(str(row["number"]))))
     given = point.policy, point.system, point.workload

@@ -131,9 +131,6 @@ class AbstractModel(abc.ABC):
     #: How the policies that it follows place a job that starts; None for any.
     placement: ClassVar[Placement | None] = None
 
-    #: What `of_another_kind` says of a point of which points of the model are on record nonetheless.
-    recorded_kinds: ClassVar[tuple[str, ...]] = ()
-
     def follows(self, policy: AbstractPolicy, arrangement: Arrangement, workload: Workload) -> bool:
         """Return whether the policy is of a kind that the model can follow.
 
@@ -211,8 +208,7 @@ class AbstractModel(abc.ABC):
         policy, system, workload = solved.policy, solved.system, solved.workload
         values = traits(policy, system, workload, solved.load)
         arrangement = policy.arrangement(system)
-        said = [each for each in of_another_kind(arrangement, workload) if each not in self.recorded_kinds]
-        return (*said, *outside(solved.family, values))
+        return (*of_another_kind(arrangement, workload), *outside(solved.family, values))
 
     def stated_error(
         self, solved: SolvedQueue, quantity: str = "mean", q: float | None = None

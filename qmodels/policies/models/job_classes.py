@@ -46,7 +46,6 @@ class JobClasses(AbstractModel):
     name = "job-classes"
     rank = 26
     placement = "fewest-at-disk"
-    recorded_kinds = ("a mix of programs", "disks that serve their jobs in turn")
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: unlike programs, or unlike bursts in turn at disks."""
@@ -57,6 +56,10 @@ class JobClasses(AbstractModel):
         if not (_unlike(case) or (in_turn and (workload.demand.scv > VARIABLE or _several(workload)))):
             return False
         return _counted(case) is not None
+
+    def family(self, *, turns: bool) -> str:
+        """See `AbstractModel.family`: of the same systems, by another model."""
+        return "speed-scaled"
 
     def build(self, case: Case) -> BuiltModel:
         """See `AbstractModel.build`.

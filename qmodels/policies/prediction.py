@@ -132,7 +132,7 @@ class Prediction(Result):
         --------
         >>> from qmodels import Phase, Program, TimeSharing
         >>> work = Workload.from_scv(Program([Phase(io=1.0, cpu=2.0)]), demand_scv=100.0)
-        >>> answer = predict(TimeSharing(1, 1, 4), System(8, 2), work, load=0.3)
+        >>> answer = predict(TimeSharing(2, 1, 4), System(8, 2), work, load=0.3)
         >>> answer.recorded_error() is None, answer.outside_record()[0].split(" (")[0]
         (True, 'a demand of scv 100')
         """

@@ -5,12 +5,16 @@
 (`recorded_errors.csv`, `recorded_domain.csv`). ``python -m tests.campaigns.recorded_errors fresh``
 then asks of 200 fresh points of the same rule and of 120 outside of it, one way at a time,
 whether the errors stated hold and whether any answer is far off without a word.
+``python -m tests.campaigns.recorded_errors again`` predicts the points of the record anew where another
+model takes them today, beside the simulations that are there, and makes the tables of these and of
+`tests.campaigns.unlike_grid`.
 A point whose interval is wider than a tenth of its mean is simulated again with runs of 300,000
 jobs.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -23,9 +27,10 @@ import pandas as pd
 
 from qmodels.errors import MemoryBudgetError
 from qmodels.policies import capacity, predict
+from tests.campaigns import WORK
 from tests.campaigns.policy_errors import compared, write_domain, write_errors
 from tests.campaigns.policy_points import GridPoint
-from tests.campaigns.record import write_record
+from tests.campaigns.record import FOLDER, write_record
 from tests.campaigns.recorded_points import (
     FRESH_SEED,
     RECORDED,
@@ -98,6 +103,55 @@ def write_tables(rows: Sequence[dict[str, object]]) -> None:
     write_domain(table, package / "recorded_domain.csv")
 
 
+def predicted_again(row: dict[str, object]) -> dict[str, object]:
+    """Return a row of the record with what is predicted today, where another model takes the point."""
+    taken = row["kind"] == "DP demand" or (
+        row["kind"] == "TS turns" and str(row["policy"]).startswith("TS(1,")
+    )
+    if not taken or row["method"] != row["method"]:  # other points have no other model, or NaN: refused
+        return row
+    point = recorded_point(str(row["kind"]), int(float(str(row["number"]))))
+    given = point.policy, point.system, point.workload
+    rate = float(str(row["rate"]))
+    answer = predict(*given, arrival_rate=rate)
+    if answer.model == row["model"]:
+        return row
+    row = row | {"model": answer.model, "method": answer.method, "reduction": answer.reduction}
+    row |= {"capacity": answer.capacity, "predicted": "again"}
+    wait = (answer.mean_wait - float(str(row["wait_simulated"]))) / float(str(row["mean_simulated"]))
+    row |= {"wait": answer.mean_wait, "wait_error": wait}
+    for name, q in {"mean": None, "p50": 0.5, "p95": 0.95, "p99": 0.99}.items():
+        value = answer.mean_response if q is None else float(answer.percentile(q))
+        row |= {name: value, f"{name}_error": value / float(str(row[f"{name}_simulated"])) - 1.0}
+    return row
+
+
+def the_record_again() -> None:
+    """Predict anew what other models take today, and make the tables anew."""
+    rows = pd.read_csv(FOLDER / "recorded-errors.csv").to_dict("records")
+    journal = WORK / "recorded-again.jsonl"
+    done = [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
+    for row in rows[len(done) :]:
+        done.append(predicted_again({str(key): value for key, value in row.items()}))
+        with open(journal, "a", encoding="utf-8") as stream:
+            stream.write(json.dumps(done[-1]) + "\n")
+    kept = [{key: "" if value != value else value for key, value in row.items()} for row in done]
+    names = list(dict.fromkeys(name for row in kept for name in row))
+    kept = [{name: row.get(name, "") for name in names} for row in kept]
+    write_record(
+        "recorded-errors",
+        kept,
+        command="python -m tests.campaigns.recorded_errors again",
+        seed=0,
+        grid_seed=SEED,
+        points=len(kept),
+        predicted_again=sum(row["predicted"] == "again" for row in kept),
+    )
+    unlike = pd.read_csv(FOLDER / "unlike-models.csv")
+    unlike = unlike[unlike.judge & (unlike.kind != "named")]
+    write_tables([*kept, *unlike.to_dict("records")])
+
+
 def judged(named: tuple[str, GridPoint]) -> dict[str, object]:
     """A point simulated, with the errors that are stated of it and whether they hold."""
     row, (_, point) = simulated(named), named
@@ -159,5 +213,7 @@ def fresh_points() -> None:
 if __name__ == "__main__":
     if "fresh" in sys.argv[1:]:
         fresh_points()
+    elif "again" in sys.argv[1:]:
+        the_record_again()
     else:
         the_record()

@@ -5,6 +5,7 @@ The rules, their seeds and the ways out were written down before the first of th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -69,7 +70,7 @@ _KINDS_OF: Final = {
 
 
 @dataclass(frozen=True, eq=False)
-class _Draw:
+class Draw:
     """What a point is made of, before it is put together."""
 
     kind: str
@@ -132,11 +133,27 @@ def point_outside(number: int, *, seed: int = FRESH_SEED) -> tuple[str, GridPoin
     return way, _put_together(_left(drawn, way), number)
 
 
-def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+def point_changed(
+    kind: str, number: int, change: Callable[[Draw], dict[str, Any]], *, seed: int
+) -> GridPoint:
+    """Return the point of a kind with a number, with parts of its draw changed.
+
+    Parameters
+    ----------
+    kind, number, seed
+        As for `recorded_point`.
+    change : callable
+        From what the point is made of, whose ``rng`` draws on, to the parts that are other ones.
+    """
+    drawn = _drawn(kind, number, seed)
+    return _put_together(replace(drawn, **change(drawn)), number)
+
+
+def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
-def _drawn(kind: str, number: int, seed: int) -> _Draw:
+def _drawn(kind: str, number: int, seed: int) -> Draw:
     place = list(RECORDED).index(kind)
     rng = np.random.default_rng([seed, place, number])
     choices = {
@@ -147,7 +164,7 @@ def _drawn(kind: str, number: int, seed: int) -> _Draw:
     partitions = int(rng.choice(choices[kind[:2]]))
     disk_partitions = 1 + int(partitions * rng.random() ** 2)
     arrival_scv = float(rng.choice([1.0, 1.0, 1.0, 0.5, 3.0, 8.0]))
-    return _Draw(
+    return Draw(
         kind=kind,
         rng=rng,
         partitions=partitions,
@@ -157,10 +174,10 @@ def _drawn(kind: str, number: int, seed: int) -> _Draw:
         disk_discipline="ps",
         multiprogramming=int(rng.choice([2, 2, 3, 4])),
         ts_cap="min" if rng.random() < 0.15 else "product",
-        ratio=_log_uniform(rng, 0.1, 30.0),
+        ratio=log_uniform(rng, 0.1, 30.0),
         fraction=float(rng.uniform(0.05, 0.92)),
         arrivals=match_moments(1.0, 1.0 + arrival_scv),
-        demand_scv=_log_uniform(rng, 0.1, 12.0),
+        demand_scv=log_uniform(rng, 0.1, 12.0),
         io_scv=float(rng.choice([0.25, 0.5, 1.0, 2.0, 4.0])),
         cpu_scv=float(rng.choice([0.25, 0.5, 1.0, 2.0, 4.0])),
         with_bursts=kind.endswith("bursts"),
@@ -168,12 +185,12 @@ def _drawn(kind: str, number: int, seed: int) -> _Draw:
     )
 
 
-def _left(drawn: _Draw, way: str) -> _Draw:
+def _left(drawn: Draw, way: str) -> Draw:
     """A draw that lies outside of the record in one way."""
     rng = drawn.rng
     more: dict[str, Any] = {}
     if way == "demand of scv 12 to 100":
-        more["demand_scv"] = _log_uniform(rng, 15.0, 100.0)
+        more["demand_scv"] = log_uniform(rng, 15.0, 100.0)
     elif way == "more than four jobs in turns":
         more["multiprogramming"] = int(rng.integers(5, 9))
     elif way == "a mix of programs":
@@ -193,19 +210,19 @@ def _left(drawn: _Draw, way: str) -> _Draw:
     elif way == "no I/O":
         more["ratio"] = np.inf
     elif way == "arrivals that depend on those before":
-        stay = _log_uniform(rng, 10.0, 300.0)
+        stay = log_uniform(rng, 10.0, 300.0)
         busy = float(rng.uniform(1.3, 1.9))
         more["arrivals"] = MAP.modulated([[0.0, 1.0 / stay], [1.0 / stay, 0.0]], rates=[busy, 2.0 - busy])
     elif way == "bursts of scv 4 to 30":
-        more |= {name: _log_uniform(rng, 5.0, 30.0) for name in ("io_scv", "cpu_scv")}
+        more |= {name: log_uniform(rng, 5.0, 30.0) for name in ("io_scv", "cpu_scv")}
     elif way == "from 92 to 98 % of the capacity":
         more["fraction"] = float(rng.uniform(0.925, 0.98))
     else:
-        more["arrivals"] = match_moments(1.0, 1.0 + _log_uniform(rng, 10.0, 40.0))
+        more["arrivals"] = match_moments(1.0, 1.0 + log_uniform(rng, 10.0, 40.0))
     return replace(drawn, **more)
 
 
-def _put_together(drawn: _Draw, number: int) -> GridPoint:
+def _put_together(drawn: Draw, number: int) -> GridPoint:
     rng, kind = drawn.rng, drawn.kind
     dynamic = kind.startswith("DP")
     least = drawn.processors // drawn.partitions if dynamic else 1
@@ -229,8 +246,8 @@ def _put_together(drawn: _Draw, number: int) -> GridPoint:
     program: AbstractProgram = one
     facts: dict[str, Any] = {}
     if drawn.several_programs:
-        times = _log_uniform(rng, 0.05, 20.0)
-        other = _program(drawn, policy, system, _log_uniform(rng, 0.1, 30.0), times)
+        times = log_uniform(rng, 0.05, 20.0)
+        other = _program(drawn, policy, system, log_uniform(rng, 0.1, 30.0), times)
         share = float(rng.uniform(0.05, 0.95))
         program = WorkloadMix([one, other], weights=[share, 1.0 - share])
         facts |= {"times": times, "share": share}
@@ -252,10 +269,10 @@ def _put_together(drawn: _Draw, number: int) -> GridPoint:
     return GridPoint(kind, number, policy, system, workload, drawn.fraction, facts)
 
 
-def _demand(drawn: _Draw) -> PhaseType:
+def _demand(drawn: Draw) -> PhaseType:
     """A law of demand of the scv, half of those above one with a third moment that is drawn."""
     m2 = 1.0 + drawn.demand_scv
-    higher = _log_uniform(drawn.rng, 1.05, 10.0)
+    higher = log_uniform(drawn.rng, 1.05, 10.0)
     if drawn.demand_scv <= 1.0 or drawn.rng.random() < 0.5:
         return match_moments(1.0, m2)
     least, _ = moment_bounds(2, 1.0, m2)
@@ -273,7 +290,7 @@ _GROWING: Final = (
 
 
 def _program(
-    drawn: _Draw, policy: AbstractPolicy, system: System, ratio: float, times: float = 1.0
+    drawn: Draw, policy: AbstractPolicy, system: System, ratio: float, times: float = 1.0
 ) -> Program:
     """One to three different phases, of the ratio on the policy's mean allotment.
 

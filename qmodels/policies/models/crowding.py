@@ -108,14 +108,14 @@ class CrowdingModel(AbstractModel):
             case.memory,
             "use laws of lower order or fewer partitions",
         )
-        machine = _Disks(arrangement, workload)
+        machine = Disks(arrangement, workload)
         said += machine.simplifications
         stages = _stages_by_running(arrangement, shape) if law is None else []
 
         def made(arrival_rate: float | None) -> RunningChain:
             if law is not None:
                 return machine.at_one_speed(law, arrival_rate)
-            return _running(arrangement, stages, machine.at_work(arrival_rate))
+            return running_by_stage(arrangement, stages, machine.at_work(arrival_rate))
 
         saturated = made(None)
         alone = arrangement.private or len(arrangement.slots) == 1
@@ -130,7 +130,7 @@ class CrowdingModel(AbstractModel):
         )
 
 
-class _Disks:
+class Disks:
     """How the disk partitions of an arrangement crowd at an arrival rate."""
 
     def __init__(self, arrangement: Arrangement, workload: Workload) -> None:
@@ -208,8 +208,8 @@ def _stages_by_running(arrangement: Arrangement, shape: JobShape) -> list[JobSta
     return found
 
 
-def _running(arrangement: Arrangement, stages: list[JobStages], at_work: list[Array]) -> RunningChain:
-    """Chain of jobs by stage, where n transfers of k jobs get on at ``at_work[k][n] / n``."""
+def running_by_stage(arrangement: Arrangement, stages: list[JobStages], at_work: list[Array]) -> RunningChain:
+    """Return the chain of jobs by stage, where n transfers of k jobs get on at ``at_work[k][n] / n``."""
     c, order, transfers = arrangement.max_running, stages[0].order, stages[0].transfers
     ways = Occupancies.of(c, order)
     jobs = np.repeat(np.arange(c + 1), np.diff(ways.starts))

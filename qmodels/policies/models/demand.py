@@ -51,7 +51,7 @@ def reduced_law(
 ) -> tuple[PhaseType, tuple[str, ...]]:
     """The law, or the nearest of the simpler ones whose chain is not too large."""
     max_running = running_jobs(policy, system, workload).throughput.size
-    for law, simplification in _simpler(full):
+    for law, simplification in simpler_laws(full):
         sizes = workload.arrivals.order * occupancy_counts(max_running, law.order)
         if sizes[-1] <= _KEPT and queue_seconds(sizes) <= MOST_SECONDS:
             return law, (simplification,) if simplification else ()
@@ -82,8 +82,8 @@ def mixed_approximately(arrangement: Arrangement, workload: Workload) -> tuple[s
     return ("the programs, which do not scale alike, compared on the mean allotment",)
 
 
-def _simpler(full: PhaseType) -> Iterator[tuple[PhaseType, str]]:
-    """The law, then ever simpler ones."""
+def simpler_laws(full: PhaseType) -> Iterator[tuple[PhaseType, str]]:
+    """Yield the law, then ever simpler ones, and what each leaves out."""
     yield full, ""
     moments = [full.moment(k) for k in (1, 2, 3)]
     for count in (3, 2):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,7 @@ class DiskPartitions:
     disks: float  #: disks of a partition
     shared: bool  #: jobs in an I/O stage share their disk; else the stages are slow already
     lumped: bool  #: whether the order of like disk partitions is left out of the states
+    sizes: tuple[float, ...] = ()  #: disks of each, where they are not equally many
 
     @classmethod
     def of(
@@ -62,7 +64,8 @@ class DiskPartitions:
     def groups(self) -> list[slice]:
         """Disk partitions next to each other that are alike."""
         ends = [0]
-        for n, (a, b) in enumerate(pairwise(self.slots), start=1):
+        sizes = self.sizes or (self.disks,) * len(self.slots)
+        for n, (a, b) in enumerate(pairwise(zip(self.slots, sizes, strict=True)), start=1):
             if a != b or not self.lumped:
                 ends.append(n)
         ends.append(len(self.slots))
@@ -116,9 +119,24 @@ def _choose(levels: Array, states: list[float], alike: int) -> Array:
     return np.asarray(found[alike])
 
 
-def running_on_disks(on_disks: DiskPartitions, stages: Stages) -> RunningChain:
-    """Chain of the running jobs by disk partition and stage."""
-    builder = _Builder(on_disks, stages)
+class Paces(Protocol):
+    """How fast the jobs of a disk partition get on beside each other."""
+
+    def speeds(self, at: int, jobs: tuple[int, ...], running: int) -> Sequence[float]:
+        """Return the speed of a job of each class, by the disk partition and its jobs by class."""
+        ...
+
+    def busy(self, at: int, jobs: tuple[int, ...], running: int) -> tuple[float, float]:
+        """Return the processors that compute and the disks that transfer."""
+        ...
+
+
+def running_on_disks(on_disks: DiskPartitions, stages: Stages, paces: Paces | None = None) -> RunningChain:
+    """Return the chain of the running jobs by disk partition and stage.
+
+    Where `paces` are given, all that a job does goes on at its class's speed beside the others.
+    """
+    builder = _Builder(on_disks, stages, paces)
     empty = tuple((0,) * (len(slots) * builder.order) for slots in on_disks.slots)
     return explored(empty, on_disks.max_running, builder.moves, builder.busy)
 
@@ -126,8 +144,9 @@ def running_on_disks(on_disks: DiskPartitions, stages: Stages) -> RunningChain:
 class _Builder:
     """Moves of the running jobs, remembered for each disk partition."""
 
-    def __init__(self, on_disks: DiskPartitions, stages: Stages) -> None:
+    def __init__(self, on_disks: DiskPartitions, stages: Stages, paces: Paces | None = None) -> None:
         self.on_disks, self.stages = on_disks, cache(stages)
+        self.paces = paces
         self.order = stages(0, 1, 1).order
         self.classes = len(on_disks.slots[0])
         self.groups = on_disks.groups
@@ -140,7 +159,7 @@ class _Builder:
         result = []
         for at, here in enumerate(state):
             if self.jobs(here):
-                for ended, other, rate in self.within(here, k):
+                for ended, other, rate in self.within(here, k, self.like(at)):
                     result.append((k - ended, self.put(state, at, other), rate))
         if k < self.on_disks.max_running:
             for at, kind, chance in self.start(state):
@@ -149,6 +168,20 @@ class _Builder:
                     grown = _with(state[at], kind * self.order + a, 1)
                     result.append((k + 1, self.put(state, at, grown), chance * float(job.alpha[a])))
         return result
+
+    def like(self, at: int) -> int:
+        """Return the first disk partition that is like this one; 0 where all jobs have one speed."""
+        return self.group_of[at].start if self.paces else 0
+
+    def speeds(self, at: int, here: DiskState, k: int) -> Sequence[float]:
+        """Return how fast a job of each class gets on."""
+        if self.paces is None:
+            return [1.0] * self.classes
+        return self.paces.speeds(at, self.by_class(here), k)
+
+    def by_class(self, here: DiskState) -> tuple[int, ...]:
+        """Return the jobs of a disk partition by class."""
+        return tuple(sum(here[n : n + self.order]) for n in range(0, len(here), self.order))
 
     def put(self, state: State, at: int, here: DiskState) -> State:
         """The state with one disk partition changed."""
@@ -175,14 +208,16 @@ class _Builder:
             chosen.append((at, int(np.argmax(free > 0)), 1.0 / len(among)))
         return chosen
 
-    def _within(self, here: DiskState, k: int) -> list[tuple[int, DiskState, float]]:
+    def _within(self, here: DiskState, k: int, like: int) -> list[tuple[int, DiskState, float]]:
         """Jobs that end (0 or 1), other state and rate of what happens at a disk partition."""
         result, jobs = [], self.jobs(here)
-        moving = self._transferring(here, k)
+        moving, speeds = self._transferring(here, k), self.speeds(like, here, k)
         for at in np.flatnonzero(here).tolist():
             kind, a = divmod(at, self.order)
             job = self.stages(kind, jobs, k)
             speed = here[at] / (moving if self.on_disks.shared and job.transfers[a] else 1)
+            if self.paces is not None:
+                speed *= speeds[kind]
             for b in np.flatnonzero(job.jumps[a]).tolist():
                 if b != a:
                     other = _with(_with(here, at, -1), kind * self.order + b, 1)
@@ -203,6 +238,9 @@ class _Builder:
     def busy(self, state: State, k: int) -> tuple[float, float]:
         """Processors that compute and disks that transfer."""
         processors = disks = 0.0
+        if self.paces is not None:
+            work = [self.paces.busy(self.like(at), self.by_class(here), k) for at, here in enumerate(state)]
+            return sum(p for p, _ in work), sum(d for _, d in work)
         for here in state:
             jobs = self.jobs(here)
             for at in np.flatnonzero(here).tolist():

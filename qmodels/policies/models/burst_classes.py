@@ -1,0 +1,190 @@
+"""The model of unlike jobs in turns: each in a burst of its class, in turn with those beside it."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.errors import ModelError
+from qmodels.networks.occupancy import Occupancies
+from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
+from qmodels.policies.models.bursts_in_turn import affordable, served
+from qmodels.policies.models.policy_queue import RunningChain, check_blocks
+from qmodels.policies.models.sized_jobs import (
+    MOST_ROUNDS,
+    StageTable,
+    burst_stages,
+    sized_classes,
+    stages_of,
+)
+from qmodels.policies.models.staged_jobs import StagedJobs
+from qmodels.policies.models.time_shared import TAKEN_AS_SHARED, VARIABLE
+from qmodels.policies.system import Arrangement, Workload
+from qmodels.programs import Program
+from qmodels.programs.model import parts
+
+Array = NDArray[np.float64]
+
+#: States with all partitions taken, and of all levels, up to which jobs are followed by burst.
+MOST_STATES: Final = 500
+_ALL_STATES: Final = 8000
+
+
+@MODELS.register
+class BurstClasses(AbstractModel):
+    """In a burst of its class, small or large and of one program, in turn with those beside it."""
+
+    name = "burst-classes"
+    rank = 24
+    placement = "idle-first"
+
+    def suits(self, case: Case) -> bool:
+        """See `AbstractModel.suits`: jobs of several classes in turns, at one disk partition."""
+        at, workload = case.arrangement, case.workload
+        if (
+            case.given
+            or at.multiprogramming == 1
+            or at.cpu_discipline != "fcfs"
+            or at.used_disk_partitions > 1
+        ):
+            return False
+        several = len(parts(workload.program)) > 1
+        # without I/O jobs take turns in rounds, which matters whatever their sizes
+        without = float(workload.program.mean_io(*case.policy.allotment(case.system))) == 0.0
+        if workload.cpu_bursts is not None and workload.io_bursts is not None:
+            if max(workload.cpu_bursts.scv, workload.io_bursts.scv) <= VARIABLE:
+                return False
+        elif workload.demand.scv <= VARIABLE and not several and not without:
+            return False
+        return _followed(case) is not None
+
+    def family(self, *, turns: bool) -> str:
+        """See `AbstractModel.family`: of the same systems, by another model."""
+        return "time-sharing, turns"
+
+    def build(self, case: Case) -> BuiltModel:
+        """See `AbstractModel.build`.
+
+        Raises
+        ------
+        ModelError
+            If bursts have laws of their own, the demand is too regular for classes of exponential
+            bursts, or there are too many jobs and classes.
+
+        Notes
+        -----
+        A law of demand is cut into two sizes, a mix into its programs. A job of a class alternates
+        between exponential bursts of I/O and of computation, a geometric number of them with the
+        program's mean. At each processor partition bursts of unlike length take turns: given how
+        many of each class are there, the one in service is as likely of each class as in the closed
+        network of these jobs, see `bursts_in_turn`.
+        """
+        followed = _followed(case)
+        if followed is None:
+            raise ModelError(
+                f'model="{self.name}" follows mixes and variable demands of few jobs on partitions of '
+                f'one size; use model="time-sharing" or "speed-scaled", or simulate'
+            )
+        check_blocks(
+            f"the chain of {followed.arrangement.max_running} jobs of {followed.order} stages",
+            followed.sizes,
+            case.workload.arrivals,
+            case.memory,
+            "use a demand law of lower order or fewer partitions",
+        )
+        running = followed.running()
+        return BuiltModel(self, running, False, running.capacity, followed.simplifications)
+
+
+class _Followed:
+    """The running jobs of a case by class and burst."""
+
+    def __init__(self, arrangement: Arrangement, workload: Workload, table: StageTable) -> None:
+        self.arrangement, self.workload, self.table = arrangement, workload, table
+        self.order = table.stages.order
+
+    @property
+    def sizes(self) -> list[float]:
+        """States with 0..c jobs running."""
+        m = self.order
+        return [float(comb(k + m - 1, m - 1)) for k in range(self.arrangement.max_running + 1)]
+
+    @property
+    def fits(self) -> bool:
+        """Whether the states are few enough."""
+        full = self.sizes[-1] * self.workload.arrivals.order
+        few = full <= MOST_STATES and sum(self.sizes) <= _ALL_STATES
+        return few and affordable(self.arrangement.max_running, self.table.cpu.size)
+
+    @property
+    def simplifications(self) -> tuple[str, ...]:
+        """What is not followed; () for nothing."""
+        return () if self.arrangement.system.disk_discipline == "ps" else (TAKEN_AS_SHARED,)
+
+    def running(self) -> RunningChain:
+        """Return the chain of the running jobs."""
+        c, table = self.arrangement.max_running, self.table
+        ways, kind, transfers = Occupancies.of(c, self.order), table.kind, table.stages.transfers
+        moving = np.asarray(ways.counts[:, transfers].sum(axis=1))
+        there, elsewhere = (
+            np.stack([ways.counts[:, here & (kind == r)].sum(axis=1) for r in range(means.size)], axis=1)
+            for here, means in ((~transfers, table.cpu), (transfers, table.io))
+        )
+        speeds = np.empty((moving.size, self.order))
+        speeds[:, transfers] = 1.0 / np.maximum(moving, 1)[:, None]
+        speeds[:, ~transfers] = self._in_turn(there, elsewhere)[:, kind[~transfers]]
+        staged = StagedJobs.of(ways, [table.stages] * (c + 1), speeds)
+        busy = [np.asarray(x > 0, dtype=float) for x in (there.sum(axis=1), moving)]
+        system = self.arrangement.system
+        return RunningChain(
+            staged.centre(), busy[0] * system.processors, busy[1] * self.arrangement.disks, staged=staged
+        )
+
+    def _in_turn(self, there: NDArray[np.int32], elsewhere: NDArray[np.int32]) -> Array:
+        """Return the part of the processors that each job of a class has that is there, (states, S)."""
+        bursts, away, drawn = self.table.cpu, self.table.io, self.table.drawn
+        if drawn is not None:  # whatever the kind of its transfer, any burst may be next
+            away = np.array([float(self.table.io_mean)])
+        found = np.zeros(there.shape)
+        no_io = away.max() == 0.0
+        means = tuple(tuple(np.maximum(x, 1e-9 * bursts.max()).tolist()) for x in (bursts, away))
+        for row, (here, gone) in enumerate(zip(there.tolist(), elsewhere.tolist(), strict=True)):
+            if not any(here):
+                continue
+            if no_io:  # as many bursts of each class are begun as there are jobs
+                found[row] = bursts * here / float(bursts @ here)
+            else:
+                jobs = (sum(here) + sum(gone),) if drawn is not None else _added(here, gone)
+                asked = None if drawn is None else tuple(drawn.tolist())
+                found[row] = served(jobs, *means, False, asked).given[tuple(here)]
+        return np.asarray(found / np.maximum(there, 1))
+
+
+def _added(first: list[int], second: list[int]) -> tuple[int, ...]:
+    """Return the sums of counts by class."""
+    return tuple(a + b for a, b in zip(first, second, strict=True))
+
+
+def _followed(case: Case) -> _Followed | None:
+    """Return the jobs of a case by class; None where they cannot be followed."""
+    arrangement, workload = case.arrangement, case.workload
+    if workload.mix == "mean" or arrangement.processor_partitions > 1:
+        return None
+    at, program = case.policy.allotment(case.system), workload.program
+    # how many bursts a job has left, where that is fixed, shows in who leaves first: without I/O
+    # jobs that run leave in the order of their starts
+    fixed = workload.has_bursts and isinstance(program, Program) and program.phase_count is None
+    most = MOST_ROUNDS if fixed or float(program.mean_io(*at)) == 0.0 else 1
+    for rounds in range(most, 0, -1):
+        if workload.has_bursts:
+            table = burst_stages(workload, *at, rounds)
+        else:
+            classes = sized_classes(workload, *at, rounds)
+            table = None if classes is None else stages_of(classes, workload, *at)
+        found = None if table is None else _Followed(arrangement, workload, table)
+        if found is not None and found.fits:
+            return found
+    return None

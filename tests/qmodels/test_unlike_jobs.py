@@ -1,0 +1,133 @@
+"""Models of unlike jobs and partitions: mixes, very variable demands, turns, unequal sizes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from phasefit import PhaseType, match_moments
+from qmodels.errors import ModelError
+from qmodels.policies import DynamicPartitioning, SpaceSharing, System, TimeSharing, Workload, predict
+from qmodels.policies.models.bursts_in_turn import drawn, served
+from qmodels.policies.models.sized_jobs import sized_classes, stages_of
+from qmodels.programs import Burst, Geometric, Phase, Program, WorkloadMix
+from tests.campaigns.record import FOLDER
+from tests.campaigns.unlike_points import named_points
+
+ONE = PhaseType.exponential(mean=1.0)
+
+
+def fixed(io, cpu, bursts):
+    phase = Phase(io=Burst(io / bursts, law="1"), cpu=Burst(cpu / bursts, law="1"))
+    return Program([phase], phase_count=Geometric(float(bursts)))
+
+
+def test_alike_bursts_are_in_service_by_their_number():
+    found = served((2, 3), (1.0, 1.0), (0.7, 0.7), True)
+    for counts, probability in found.given.items():
+        assert probability == pytest.approx(np.array(counts) / sum(counts), rel=1e-12)
+    assert found.always[1] == pytest.approx(1.5 * found.always[0], rel=1e-12)
+
+
+def test_classes_that_are_drawn_are_in_service_by_their_work():
+    """Whoever is next, as much of each kind of work is done as comes."""
+    found = served((3,), (1.0, 20.0), (2.0,), False, (0.9, 0.1))
+    assert found.always[1] / found.always[0] == pytest.approx(20.0 * 0.1 / 0.9, rel=1e-9)
+
+
+def test_jobs_drawn_from_others_are_hypergeometric():
+    found = drawn(np.array([[3, 2]]), np.array([[1, 0], [0, 1], [1, 1], [0, 3]]))
+    assert found[0] == pytest.approx([0.6, 0.4, 0.6, 0.0], rel=1e-12)
+
+
+@pytest.mark.parametrize("scv", [0.4, 1.0, 8.0, 60.0])
+@pytest.mark.parametrize("bursts", [1, 6])
+def test_classes_of_one_size_each_keep_the_moments_of_the_demand(scv, bursts):
+    work = Workload.from_scv(fixed(1.0, 3.0, bursts), demand_scv=scv)
+    classes = sized_classes(work, 1.0, 1.0)
+    if classes is None:
+        assert scv < 0.5  # too regular for so few bursts
+        return
+    law = stages_of(classes, work, 1.0, 1.0).stages.law()
+    assert law.mean == pytest.approx(4.0, rel=1e-9)
+    assert law.moment(2) / law.mean**2 == pytest.approx(1.0 + scv, rel=0.11 if scv <= 1.0 else 1e-9)
+
+
+def test_programs_that_are_alike_are_one_program():
+    mix = WorkloadMix([fixed(1.0, 2.0, 4), fixed(3.0, 6.0, 4)], weights=[0.7, 0.3])
+    given = SpaceSharing(4, 1), System(4, 1), Workload(mix)
+    found, one = (
+        predict(*given, arrival_rate=0.5, model=model).mean_response
+        for model in ("job-classes", "speed-scaled")
+    )
+    assert found == pytest.approx(one, rel=1e-9)
+
+
+@pytest.mark.parametrize("policy", [SpaceSharing(3, 1), DynamicPartitioning(1)])
+def test_a_mix_of_unlike_programs_is_near_the_exact_chain(policy):
+    mix = WorkloadMix([fixed(1.0, 20.0, 12), fixed(4.0, 0.5, 12)], weights=[0.2, 0.8])
+    machine = System(3, 1)
+    exact = Workload(mix, io_bursts=ONE, cpu_bursts=ONE)
+    rate = 0.2
+    found = predict(policy, machine, Workload(mix), arrival_rate=rate)
+    assert found.model == "job-classes"
+    expected = predict(policy, machine, exact, arrival_rate=rate, model="exact").mean_response
+    assert found.mean_response == pytest.approx(expected, rel=0.02)
+    blind = predict(policy, machine, Workload(mix), arrival_rate=rate, model="speed-scaled")
+    assert abs(blind.mean_response / expected - 1.0) > 0.1
+
+
+@pytest.mark.parametrize("scv", [4.0, 20.0])
+def test_turns_of_variable_bursts_are_near_the_exact_chain(scv):
+    program = fixed(1.0, 1.5, 3)
+    laws = {"io_bursts": ONE, "cpu_bursts": match_moments(1.0, 1.0 + scv)}
+    given = TimeSharing(1, 1, 3), System(2, 1), Workload(program, **laws)
+    found = predict(*given, arrival_rate=0.3)
+    assert found.model == "burst-classes"
+    expected = predict(*given, arrival_rate=0.3, model="exact")
+    assert found.capacity == pytest.approx(expected.capacity, rel=1e-3)
+    assert found.mean_response == pytest.approx(expected.mean_response, rel=0.02)
+
+
+def test_places_of_one_size_are_no_places():
+    work = Workload.from_scv(Program([Phase(io=1.0, cpu=6.0)]), demand_scv=3.0)
+    equal = SpaceSharing(3, 1), System(6, 2), work
+    found, one = (
+        predict(*equal, load=0.4, model=model).mean_response for model in ("places", "speed-scaled")
+    )
+    assert found == pytest.approx(one, rel=1e-9)
+
+
+def test_places_with_disks_of_their_own_are_exact():
+    work = Workload.from_scv(Program([Phase(io=1.0, cpu=6.0)]), demand_scv=3.0)
+    given = SpaceSharing(2, 2, sizes=(5, 1)), System(6, 2), work
+    found = predict(*given, load=0.4)
+    one = predict(*given, load=0.4, model="speed-scaled")
+    assert found.method == one.method == "exact"
+    assert found.mean_response == pytest.approx(one.mean_response, rel=1e-9)
+
+
+def test_what_a_burst_gains_from_processors_is_told_from_what_a_job_gains():
+    """Under dynamic partitioning, of exponential bursts, beside the exact chain of them."""
+    phase = Phase(io=Burst(2.0, law="1"), cpu=Burst(9.0, law="p"))
+    program, machine = Program([phase], phase_count=Geometric(8.0)), System(3, 1)
+    bursts = Workload(program, io_bursts=ONE, cpu_bursts=ONE)
+    expected = predict(DynamicPartitioning(1), machine, bursts, load=0.6, model="exact").mean_response
+    found = predict(DynamicPartitioning(1), machine, Workload(program), load=0.6)
+    assert found.model == "sized-bursts"
+    assert found.mean_response == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.parametrize("model", ["burst-classes", "job-classes", "sized-bursts"])
+def test_a_model_says_what_it_cannot_follow(model):
+    policy = TimeSharing(4, 1) if model == "burst-classes" else SpaceSharing(64, 1)
+    work = Workload.from_scv(fixed(1.0, 3.0, 2), demand_scv=0.1)
+    with pytest.raises(ModelError, match="simulate"):
+        predict(policy, System(64, 1), work, load=0.3, model=model)
+
+
+@pytest.mark.parametrize("name", list(named_points()))
+def test_named_systems_are_within_a_tenth_of_their_simulation(name):
+    rows = pd.read_csv(FOLDER / "unlike-simulated.csv", dtype={"name": str}).set_index("name")
+    point, known = named_points()[name], rows.loc[name]
+    found = predict(point.policy, point.system, point.workload, arrival_rate=known.rate)
+    assert found.mean_response == pytest.approx(known.mean_simulated, rel=0.1)

@@ -254,6 +254,8 @@ class _Neighbours:
             return _changed(self.solved.workload, **{name: match_moments(1.0, 1.0 + factor * scv)})
 
         orders = {getattr(workload_at(1.0 + by), name).order for by in (-_OF_SCV, _OF_SCV)}
+        if orders == {law.order} and self.step == COARSE:
+            return self.elasticity(workload_at) / scv
         if orders == {law.order}:
             # Rates of laws of two moments bend more than the mean does: from both sides.
             less, more = (self.moved(workload_at, by) for by in (-_OF_SCV, _OF_SCV))

@@ -19,7 +19,7 @@ from qmodels.programs import Burst, Phase, Program
 from validation.malleable.worth import unrunnable
 
 EXAMPLES = Path(__file__).resolve().parent
-LOADS = (0.2, 0.35, 0.5, 0.65, 0.8)
+LOADS = (0.2, 0.35, 0.5, 0.65)
 KINDS = {"SP": BLUE, "DP": GREEN, "TS": ORANGE}
 BEYOND = (GREY, PURPLE)
 
@@ -55,7 +55,7 @@ def main(log: str) -> None:
             means = [best_of(kind, machine, work, load) for load in LOADS]
             ax.plot(LOADS, means, color=colour, marker="o", ms=4, label=f"best {kind}, predicted")
             print(title, kind, *(f"{mean:.4g}" for mean in means))
-        runs = [unrunnable(machine, work, load * bound, replications=30, jobs=300, seed=1) for load in LOADS]
+        runs = [unrunnable(machine, work, load * bound, replications=25, jobs=1200, seed=1) for load in LOADS]
         for each, colour in zip(zip(*runs, strict=True), BEYOND, strict=True):
             known = [run.mean_response for run in each]
             means = np.array([np.nan if run is None else run.mean for run in known])

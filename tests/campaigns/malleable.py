@@ -26,7 +26,7 @@ from validation.malleable.policies.limited_sharing import LimitedSharing, limite
 
 SEED, REPLICATIONS = 3906, 30
 #: Jobs in a replication of each part.
-JOBS = {"exact": 500, "order": 150}
+JOBS = {"exact": 500, "order": 60}
 EXACT, APPROXIMATE = "exact", "approximate"
 
 

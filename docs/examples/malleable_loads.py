@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from qmodels import System, UnstableError, Workload, predict
 from qmodels.io.scenario import load_scenario
-from qmodels.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE
+from qmodels.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, set_legend_below, set_plain_log_ticks
 from qmodels.policies import default_candidates
 from qmodels.policies.base import work_bound
 from qmodels.programs import Burst, Phase, Program
@@ -64,7 +64,8 @@ def main(log: str) -> None:
             ax.errorbar(LOADS, means, halves, color=colour, marker="s", ms=4, capsize=2, label=label)
             print(title, label, *(f"{m:.4g}+-{h:.2g}" for m, h in zip(means, halves, strict=True)))
         ax.set(title=title, xlabel="load", ylabel="mean response [s]", yscale="log")
-        ax.legend(fontsize=8)
+        set_plain_log_ticks(ax)
+        set_legend_below(ax, lines=2)
     target = EXAMPLES.parent / "images" / "malleable.png"
     figure.savefig(target, dpi=110)
     print(f"wrote {target.name}")

@@ -184,7 +184,8 @@ class _Neighbours:
 
     def jobs(self, bursts: list[Sensitivity]) -> Sensitivity:
         """Return what more jobs do."""
-        if self.solved.policy.arrangement(self.solved.system).overheads:
+        overheads = self.solved.policy.arrangement(self.solved.system).overheads
+        if overheads or any(row.slope is None for row in bursts):
             chain = self.chain(self.solved.built, self.solved.workload, self.rate * (1.0 + self.step))
             slope = (self.slopes.along(self.here, chain) / (self.step * self.rate) - self.mean) / self.rate
         else:
@@ -224,8 +225,12 @@ class _Neighbours:
             def workload_at(factor: float, burst: LongerBurst = burst) -> Workload:
                 return _changed(workload, program=burst.program(factor))
 
-            slope = self.elasticity(workload_at)
             change = f"{burst.name} 10 % longer"
+            try:
+                slope = self.elasticity(workload_at)
+            except ModelError as error:  # a model that simplifies otherwise next to here
+                yield Sensitivity(burst.name, burst.seconds, "s", None, change, None, str(error))
+                continue
             yield Sensitivity(burst.name, burst.seconds, "s", slope / burst.seconds, change, SAID * slope)
 
     def variability(self) -> Iterator[Sensitivity]:

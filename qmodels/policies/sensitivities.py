@@ -184,7 +184,8 @@ class _Neighbours:
 
     def jobs(self, bursts: list[Sensitivity]) -> Sensitivity:
         """Return what more jobs do."""
-        if self.solved.policy.arrangement(self.solved.system).overheads:
+        overheads = self.solved.policy.arrangement(self.solved.system).overheads
+        if overheads or any(row.slope is None for row in bursts):
             chain = self.chain(self.solved.built, self.solved.workload, self.rate * (1.0 + self.step))
             slope = (self.slopes.along(self.here, chain) / (self.step * self.rate) - self.mean) / self.rate
         else:
@@ -224,8 +225,12 @@ class _Neighbours:
             def workload_at(factor: float, burst: LongerBurst = burst) -> Workload:
                 return _changed(workload, program=burst.program(factor))
 
-            slope = self.elasticity(workload_at)
             change = f"{burst.name} 10 % longer"
+            try:
+                slope = self.elasticity(workload_at)
+            except ModelError as error:  # a model that simplifies otherwise next to here
+                yield Sensitivity(burst.name, burst.seconds, "s", None, change, None, str(error))
+                continue
             yield Sensitivity(burst.name, burst.seconds, "s", slope / burst.seconds, change, SAID * slope)
 
     def variability(self) -> Iterator[Sensitivity]:
@@ -254,6 +259,8 @@ class _Neighbours:
             return _changed(self.solved.workload, **{name: match_moments(1.0, 1.0 + factor * scv)})
 
         orders = {getattr(workload_at(1.0 + by), name).order for by in (-_OF_SCV, _OF_SCV)}
+        if orders == {law.order} and self.step == COARSE:
+            return self.elasticity(workload_at) / scv
         if orders == {law.order}:
             # Rates of laws of two moments bend more than the mean does: from both sides.
             less, more = (self.moved(workload_at, by) for by in (-_OF_SCV, _OF_SCV))

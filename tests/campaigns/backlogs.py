@@ -1,6 +1,7 @@
 """Hold predicted times until a backlog is drained against simulated ones.
 
-``python -m tests.campaigns.backlogs [SYSTEMS]``. Every system is drawn from [SEED, number]: a policy whose
+``python -m tests.campaigns.backlogs JOURNAL 0 50`` measures (in pieces side by side, if numbers are divided),
+``... JOURNAL`` writes the record. Every system is drawn from [SEED, number]: a policy whose
 model is exact, laws of demand and of arrivals of two moments, a utilisation, and a backlog. A simulated
 machine begins with the backlog, at a random time of its arrivals, and is watched until no job waits.
 """
@@ -8,18 +9,20 @@ machine begins with the backlog, at a random time of its arrivals, and is watche
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import binomtest, t
 
 from qmodels import Phase, Program, System, Workload, predict
 from qmodels.policies.labels import as_policy
+from tests.campaigns.pieces import journal_rows, measured_rows
 from tests.campaigns.record import write_record
 from validation.sharing.draws import draw, job_source
 from validation.sharing.event_loop import play_jobs
 from validation.sharing.layout import layout
 
-SEED, SYSTEMS, REPLICATIONS = 3606, 50, 400
+SEED, REPLICATIONS = 3606, 400
 #: Mean gaps after which the arrivals no longer know how they began.
 SETTLED = 200
 
@@ -93,17 +96,21 @@ def measured(number):
     return row
 
 
-def main(systems: int) -> None:
-    """Measure so many systems, write the record."""
-    rows = [measured(number) for number in range(systems)]
+def main(journal: str, first: str = "", last: str = "") -> None:
+    """Measure systems into a journal, or write the record of it."""
+    if first:
+        measured_rows(Path(f"{journal}.{first}"), measured, range(int(first), int(last)))
+        return
+    rows = journal_rows(Path(journal))
     counts = {key: sum(row[key] for row in rows) for key in ("inside", "inside_0.5", "inside_0.95")}
-    command = f"python -m tests.campaigns.backlogs {systems}"
     facts = {key.replace("0.", "p"): value for key, value in counts.items()}
+    facts["exact"] = sum(row["method"] == "exact" for row in rows)
+    command = "python -m tests.campaigns.backlogs JOURNAL FIRST LAST, then JOURNAL"
     write_record(
-        "backlogs", rows, command=command, seed=SEED, systems=systems, replications=REPLICATIONS, **facts
+        "backlogs", rows, command=command, seed=SEED, systems=len(rows), replications=REPLICATIONS, **facts
     )
     print(facts)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if sys.argv[1:] else SYSTEMS)
+    main(*sys.argv[1:])

@@ -1,18 +1,21 @@
 """Hold formulas of malleable policies against simulation, and Inelastic-First against its reverse.
 
-``python -m tests.campaigns.malleable exact [SYSTEMS]`` and ``... order [SYSTEMS]``. Every system is drawn
-from [SEED, word, number]; "order" pairs the two policies on the same jobs, a third of the systems where the
-theorem's assumption fails: elastic phases shorter than inelastic ones.
+``python -m tests.campaigns.malleable exact JOURNAL 0 100`` and ``... order JOURNAL 0 200`` measure, and
+without numbers write the record. Every system is drawn from [SEED, part, number]; "order" pairs the two
+policies on the same jobs, a third of the systems where the theorem's assumption fails: elastic phases
+shorter than inelastic ones.
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import t
 
 from phasefit import match_moments
+from tests.campaigns.pieces import journal_rows, measured_rows
 from tests.campaigns.record import write_record
 from validation.malleable import random_jobs, simulate_jobs
 from validation.malleable.jobs import inelastic, power
@@ -26,7 +29,7 @@ from validation.malleable.policies.limited_sharing import LimitedSharing, limite
 
 SEED, REPLICATIONS = 3906, 30
 #: Jobs in a replication of each part.
-JOBS = {"exact": 500, "order": 150}
+JOBS = {"exact": 500, "order": 60}
 EXACT, APPROXIMATE = "exact", "approximate"
 
 
@@ -54,27 +57,27 @@ def exact_system(number):
     return LimitedSharing(limit), jobs, 1, limited_sharing_response(load, scv, limit), method
 
 
-def exact(systems):
-    """Measure predictions of so many systems."""
-    rows = []
-    for number in range(systems):
-        policy, jobs, k, mean, method = exact_system(number)
-        run = simulate_jobs(policy, jobs, k, confidence=0.999).mean_response
-        rows.append(
-            {
-                "number": number,
-                "policy": policy.label,
-                "processors": k,
-                "method": method,
-                "predicted": mean,
-                "simulated": run.mean,
-                "half_width_999": run.half_width,
-                "inside": bool(run.contains(mean)),
-            }
-        )
+def exact(number):
+    """Measure the prediction of a system."""
+    policy, jobs, k, mean, method = exact_system(number)
+    run = simulate_jobs(policy, jobs, k, confidence=0.999).mean_response
+    return {
+        "number": number,
+        "policy": policy.label,
+        "processors": k,
+        "method": method,
+        "predicted": mean,
+        "simulated": run.mean,
+        "half_width_999": run.half_width,
+        "inside": bool(run.contains(mean)),
+    }
+
+
+def exact_facts(rows):
+    """Count what was called exact and lay inside, and errors elsewhere."""
     called_exact = [row["inside"] for row in rows if row["method"] == EXACT]
     errors = [abs(row["predicted"] / row["simulated"] - 1.0) for row in rows if row["method"] != EXACT]
-    return rows, {
+    return {
         "called_exact": len(called_exact),
         "inside": sum(called_exact),
         "approximate": len(errors),
@@ -83,47 +86,45 @@ def exact(systems):
     }
 
 
-def order(systems):
-    """Compare Inelastic-First with its reverse on so many systems."""
-    rows = []
-    for number in range(systems):
-        rng = np.random.default_rng([SEED, 2, number])
-        fails = number % 3 == 2  # elastic phases shorter: the theorem says nothing
-        k, load = int(rng.integers(2, 17)), rng.uniform(0.4, 0.9)
-        elastic = 10.0 ** (rng.uniform(-1.0, 0.0) if fails else rng.uniform(0.0, 1.0))
-        alternate = number % 2 == 1
-        pair = [(1.0, 0), (elastic, 1)]
-        phases = int(rng.integers(1, 4)) if alternate else 1
-        shapes = [(1.0, pair * phases)] if alternate else [(1.0, [pair[0]]), (1.0, [pair[1]])]
-        work = phases * (1.0 + elastic) if alternate else 0.5 * (1.0 + elastic)
-        jobs = random_jobs(
-            load * k / work,
-            shapes,
-            [inelastic, power(1.0)],
-            replications=REPLICATIONS,
-            jobs=JOBS["order"],
-            seed=SEED,
-            key=("order", number),
-        )
-        first, reverse = (
-            simulate_jobs(each, jobs, k).responses for each in (InelasticFirst(), ElasticFirst())
-        )
-        low, high = _interval(np.array(reverse) - np.array(first), np.mean(first))
-        verdict = "sooner" if low > 0.0 else "later" if high < 0.0 else "undecided"
-        rows.append(
-            {
-                "number": number,
-                "processors": k,
-                "load": load,
-                "elastic_over_inelastic": elastic,
-                "phases": phases if alternate else 0,
-                "assumption": not fails,
-                "reverse_over_first": float(np.mean(reverse) / np.mean(first)),
-                "low": low,
-                "high": high,
-                "verdict": verdict,
-            }
-        )
+def order(number):
+    """Compare Inelastic-First with its reverse on a system."""
+    rng = np.random.default_rng([SEED, 2, number])
+    fails = number % 3 == 2  # elastic phases shorter: the theorem says nothing
+    k, load = int(rng.integers(2, 17)), rng.uniform(0.4, 0.9)
+    elastic = 10.0 ** (rng.uniform(-1.0, 0.0) if fails else rng.uniform(0.0, 1.0))
+    alternate = number % 2 == 1
+    pair = [(1.0, 0), (elastic, 1)]
+    phases = int(rng.integers(1, 4)) if alternate else 1
+    shapes = [(1.0, pair * phases)] if alternate else [(1.0, [pair[0]]), (1.0, [pair[1]])]
+    work = phases * (1.0 + elastic) if alternate else 0.5 * (1.0 + elastic)
+    jobs = random_jobs(
+        load * k / work,
+        shapes,
+        [inelastic, power(1.0)],
+        replications=REPLICATIONS,
+        jobs=JOBS["order"],
+        seed=SEED,
+        key=("order", number),
+    )
+    first, reverse = (simulate_jobs(each, jobs, k).responses for each in (InelasticFirst(), ElasticFirst()))
+    low, high = _interval(np.array(reverse) - np.array(first), np.mean(first))
+    verdict = "sooner" if low > 0.0 else "later" if high < 0.0 else "undecided"
+    return {
+        "number": number,
+        "processors": k,
+        "load": load,
+        "elastic_over_inelastic": elastic,
+        "phases": phases if alternate else 0,
+        "assumption": not fails,
+        "reverse_over_first": float(np.mean(reverse) / np.mean(first)),
+        "low": low,
+        "high": high,
+        "verdict": verdict,
+    }
+
+
+def order_facts(rows):
+    """Count the verdicts, where the theorem's assumption holds and where not."""
     facts = {
         f"{verdict}_where_{'assumed' if assumed else 'not'}": sum(
             row["verdict"] == verdict and row["assumption"] == assumed for row in rows
@@ -132,7 +133,7 @@ def order(systems):
         for assumed in (True, False)
     }
     ratios = [row["reverse_over_first"] for row in rows if row["assumption"]]
-    return rows, facts | {"largest_gain": max(ratios), "median_gain": float(np.median(ratios))}
+    return facts | {"largest_gain": max(ratios), "median_gain": float(np.median(ratios))}
 
 
 def _interval(differences, mean):
@@ -141,15 +142,20 @@ def _interval(differences, mean):
     return float((differences.mean() - half) / mean), float((differences.mean() + half) / mean)
 
 
-def main(part: str, systems: int) -> None:
-    """Measure a part, write its record."""
-    rows, facts = {"exact": exact, "order": order}[part](systems)
+def main(part: str, journal: str, first: str = "", last: str = "") -> None:
+    """Measure systems of a part into a journal, or write the record of it."""
+    measure, facts_of = {"exact": (exact, exact_facts), "order": (order, order_facts)}[part]
+    if first:
+        measured_rows(Path(f"{journal}.{first}"), measure, range(int(first), int(last)))
+        return
+    rows = journal_rows(Path(journal))
+    facts = facts_of(rows)
     write_record(
         f"malleable-{part}",
         rows,
-        command=f"python -m tests.campaigns.malleable {part} {systems}",
+        command=f"python -m tests.campaigns.malleable {part} JOURNAL FIRST LAST, then JOURNAL",
         seed=SEED,
-        systems=systems,
+        systems=len(rows),
         replications=REPLICATIONS,
         jobs=JOBS[part],
         **facts,
@@ -158,4 +164,4 @@ def main(part: str, systems: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]) if sys.argv[2:] else {"exact": 100, "order": 200}[sys.argv[1]])
+    main(*sys.argv[1:])

@@ -7,7 +7,8 @@ import pytest
 
 from phasefit import MAP, PhaseType, match_moments
 from qmodels import ModelError, Phase, Program, System, Workload, WorkloadMix, predict
-from qmodels.markov import QBD, level_slopes, solve_qbd
+from qmodels.markov import QBD, solve_qbd
+from qmodels.markov.level_slopes import level_slopes
 from tests.command import called, result_of
 
 MACHINE = System(16, 8, min_processors=2)

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+from qmodels import Burst, Phase, Program, System, Workload
 from qmodels.errors import ModelError
 from tests.command import called, result_of
 from tests.objects import SCENARIO
 from validation.malleable import MALLEABLE, InSystem, Jobs, simulate_jobs
 from validation.malleable.jobs import inelastic, power
 from validation.malleable.policies.equal_shares import EqualShares
+from validation.malleable.worth import unrunnable
 
 
 def at_once(*sizes, exponent=0.5):
@@ -28,6 +30,16 @@ def test_what_would_it_buy_is_said_with_its_needs(tmp_path):
     rows = result_of(called(*words, "--json").stdout)["unrunnable"]
     assert [row["policy"].partition("(")[0] for row in rows] == ["EQUI", "heSRPT"]
     assert called(*words, "--objective", "p95").returncode == 3
+
+
+def test_equal_shares_that_carry_no_such_load_are_not_simulated():
+    program = Program([Phase(io=0.0, cpu=Burst(64.0, law="p", slowdown=(2, 3.0)))])
+    equal, by_size = unrunnable(
+        System(16, 1, min_processors=2), Workload(program), 0.3, replications=3, jobs=30
+    )
+    assert equal.mean_response is None
+    assert "carries no such load" in equal.sentence("SP(1,1)", 9.0)
+    assert by_size.mean_response is not None
 
 
 class TestEveryPolicy:

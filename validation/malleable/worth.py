@@ -34,7 +34,7 @@ class Unrunnable(Record):
     """Mean response of a policy that the site cannot run today."""
 
     policy: str  #: label
-    mean_response: Estimate  #: seconds, simulated
+    mean_response: Estimate | None  #: seconds, simulated; None if it has no steady state
     needs: str  #: what a site would have to know or do
     legend: str  #: what the policy does
 
@@ -48,6 +48,11 @@ class Unrunnable(Record):
         value : float
             Its mean response, seconds.
         """
+        if self.mean_response is None:
+            return (
+                f"{self.policy}: carries no such load, for it would run so many jobs at once that few "
+                f"processors are left to each; needs {self.needs}"
+            )
         mean, half = self.mean_response.mean, self.mean_response.half_width
         ratio = value / mean
         beside = f"{ratio:.2g} times as fast as {label}" if ratio >= 1.0 else f"no faster than {label}"
@@ -151,10 +156,15 @@ def unrunnable(
         EqualShares(),
         HighEfficiencySRPT(min(max(exponent, _LEAST), _MOST)),
     ]
+    # Equal shares of ever more jobs come down to the least allotment.
+    whole = float(workload.program.mean_time(system.processors, system.disks))
+    carries = {"EQUI": system.processors / system.min_processors * slow / whole}
     return tuple(
         Unrunnable(
             each.label,
-            simulate_jobs(each, drawn, system.processors).mean_response,
+            simulate_jobs(each, drawn, system.processors).mean_response
+            if rate < carries.get(each.name, math.inf)
+            else None,
             each.needs,
             each.legend,
         )

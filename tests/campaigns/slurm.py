@@ -33,7 +33,7 @@ def main() -> None:
         command="python -m tests.campaigns.slurm FOLDER",
         modules=[EXPERIMENT.module, "validation.slurm.rows"],
         seed=0,
-        cpu_seconds=spent.cpu_seconds + float(outcome.table.cpu_seconds.sum()),
+        cpu_seconds=spent.cpu_seconds + float(outcome.table.cpu_seconds.sum(skipna=True)),
         findings=outcome.findings,
     )
     outcome.figure().savefig(FOLDER.parent / "images" / "slurm.png", dpi=150)

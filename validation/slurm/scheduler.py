@@ -114,12 +114,13 @@ class _Scheduler:
         if self.classes is None:
             self.waiting.append(job)
             return
-        own = self.classes[job]
-        first = not self.waiting or self.classes[self.waiting[0]] >= own
+        classes = self.classes
+        own = classes[job]
+        first = not self.waiting or classes[self.waiting[0]] >= own
         if first and self.widths[job] <= self.free.bit_count():
             self._start(job, _chosen(self.free, self.widths[job]))
         else:
-            insort(self.waiting, job, key=lambda each: (self.classes[each], each))
+            insort(self.waiting, job, key=lambda each: (classes[each], each))
 
     def _start(self, job: int, nodes: int) -> None:
         self.free &= ~nodes

@@ -206,8 +206,6 @@ def rigid_lines(
             "SchedulerType=sched/backfill",
             f"{FIRST_COME[1]},bf_interval={tick},bf_resolution={tick},bf_continue,bf_max_job_test=1000",
         )
-    if priorities:  # else a new job is tried at once, and passes those that wait with its own priority
-        first = (first[0], f"{first[1]},defer")
     by_qos = ("PriorityType=priority/multifactor", "PriorityWeightQOS=1000000", "PriorityCalcPeriod=1")
     return (
         *first,

@@ -46,17 +46,21 @@ def main() -> int:
     lab = _Lab(folder, plan, lambda: prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0))
     try:
         lab.start()
-        print(json.dumps({"ports": lab.ports, "seconds": lab.seconds}), flush=True)
+        _tell({"ports": lab.ports, "seconds": lab.seconds})
         while not _runner_is_gone(1.0):
             reap()
     except LabError as error:
-        print(json.dumps({"error": str(error)}), flush=True)
-    except BrokenPipeError:
-        pass
+        _tell({"error": str(error)})
     finally:
         end_all(folder)
         shutil.rmtree(folder, ignore_errors=True)
     return 0
+
+
+def _tell(answer: dict[str, Any]) -> None:
+    """Write a line to the runner, who may be gone."""
+    with contextlib.suppress(OSError):
+        os.write(sys.stdout.fileno(), json.dumps(answer).encode() + b"\n")
 
 
 class _Lab:

@@ -20,8 +20,8 @@ from validation.rigid import RigidJobs, simulate_rigid
 from validation.sharing.draws import Draw
 from validation.sharing.event_loop import play_jobs
 from validation.sharing.layout import layout
-from validation.slurm.backfill import simulate_backfill
 from validation.slurm.rows import TICK, Measurement, Row
+from validation.slurm.scheduler import simulate_slurm
 
 #: One second for each burst, whatever the allotment: the factors of bursts are their seconds.
 _ONE: Final = np.ones(1)
@@ -154,12 +154,13 @@ def simulate_rigid_row(
     limits = np.maximum(limits, run)
     if row.policy == "backfill":
         ends = [
-            simulate_backfill(arrival, widths, run, limits, row.nodes, tick=TICK, phase=TICK * k / looks)
+            simulate_slurm(arrival, widths, run, limits, row.nodes, tick=TICK, phase=TICK * k / looks)
             for k in range(looks)
         ]
         return np.asarray(np.mean(ends, axis=0))
-    jobs = RigidJobs(arrival, widths, run, limit=limits, priority=np.where(urgent, 0, 1))
-    return simulate_rigid(jobs, row.nodes, "FCFS").start + run
+    if "priorities" in row.policy:
+        return simulate_slurm(arrival, widths, run, limits, row.nodes, urgent=urgent)
+    return simulate_rigid(RigidJobs(arrival, widths, run), row.nodes, "FCFS").start + run
 
 
 def replay_easy(measured: Measurement) -> Array:

@@ -1,14 +1,16 @@
-"""Slurm's backfill scheduler in small: what `sched/backfill` does with jobs of fixed widths and limits.
+"""Slurm's schedulers in small: what they do with jobs of fixed widths, limits and classes of priority.
 
-It is not EASY. Between two looks jobs start in order of arrival only; at a look each waiting job, in
-order, is planned for the earliest time at which so many nodes are free by the limits of those that
-run and of those planned before it, on nodes that are named. Only a job whose time is now starts.
+The main scheduler starts jobs in order, as long as the first fits. A new job is also tried at once,
+unless one of a higher class waits: where priorities are equal it so passes those that wait. The
+backfill scheduler is not EASY. At each look every waiting job, in order, is planned for the earliest
+time at which so many nodes are free by the limits of those that run and of those planned before it,
+on nodes that are named; only a job whose time is now starts.
 """
 
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from math import inf, nan
 
 import numpy as np
@@ -17,17 +19,18 @@ from numpy.typing import ArrayLike
 from phasefit.arrays import Array
 
 
-def simulate_backfill(
+def simulate_slurm(
     arrival: ArrayLike,
     widths: ArrayLike,
     run: ArrayLike,
     limits: ArrayLike,
     nodes: int,
     *,
-    tick: float,
+    urgent: ArrayLike | None = None,
+    tick: float = inf,
     phase: float = 0.0,
 ) -> Array:
-    """Return when each job ends under Slurm's backfill scheduler.
+    """Return when each job ends under Slurm's schedulers.
 
     Parameters
     ----------
@@ -37,8 +40,11 @@ def simulate_backfill(
         Nodes that a job needs, at most `nodes`.
     nodes : int
         Of the machine, alike and in a row: a job gets the shortest row of free ones that holds it.
+    urgent : (jobs,) array_like of bool, optional
+        Whether a job is of the higher of two classes of priority. By default priorities fall from
+        job to job, so that none passes.
     tick : float
-        Seconds between two looks (``bf_interval``).
+        Seconds between two looks of the backfill scheduler (``bf_interval``); infinite for none.
     phase : float
         Seconds from the beginning to the first look.
 
@@ -55,19 +61,23 @@ def simulate_backfill(
     --------
     The third job is planned behind the second, which it would delay; the fourth is not in the way:
 
-    >>> simulate_backfill([0, 1, 2, 3], [3, 4, 1, 1], [10, 5, 4, 7], [10, 6, 9, 7], 4, tick=1.0)
+    >>> simulate_slurm([0, 1, 2, 3], [3, 4, 1, 1], [10, 5, 4, 7], [10, 6, 9, 7], 4, tick=1.0)
     array([10., 15., 19., 10.])
     """
     times = [np.asarray(each, dtype=float).tolist() for each in (arrival, run, limits)]
-    return _Scheduler(times, np.asarray(widths).tolist(), nodes).until_all_ended(tick, phase)
+    classes = None if urgent is None else np.where(np.asarray(urgent), 0, 1).tolist()
+    scheduler = _Scheduler(times, np.asarray(widths).tolist(), classes, nodes)
+    return scheduler.until_all_ended(tick, phase if tick < inf else inf)
 
 
 class _Scheduler:
     """Nodes as bits of whole numbers, jobs by their numbers."""
 
-    def __init__(self, times: list[list[float]], widths: list[int], nodes: int) -> None:
+    def __init__(
+        self, times: list[list[float]], widths: list[int], classes: list[int] | None, nodes: int
+    ) -> None:
         self.arrival, self.run, self.limits = times
-        self.widths = widths
+        self.widths, self.classes = widths, classes
         self.free = (1 << nodes) - 1
         self.now = 0.0
         self.waiting: list[int] = []
@@ -92,12 +102,25 @@ class _Scheduler:
                 _, job = heapq.heappop(self.ends)
                 self.free |= self.running.pop(job)[1]
             else:
-                self.waiting.append(arrived)
+                self._submit(arrived)
                 arrived += 1
             while self.waiting and self.widths[self.waiting[0]] <= self.free.bit_count():
                 first = self.waiting.pop(0)
                 self._start(first, _chosen(self.free, self.widths[first]))
         return np.array(self.end)
+
+    def _submit(self, job: int) -> None:
+        """Try a new job at once if no other comes before it by its class, else let it wait."""
+        if self.classes is None:
+            self.waiting.append(job)
+            return
+        classes = self.classes
+        own = classes[job]
+        first = not self.waiting or classes[self.waiting[0]] >= own
+        if first and self.widths[job] <= self.free.bit_count():
+            self._start(job, _chosen(self.free, self.widths[job]))
+        else:
+            insort(self.waiting, job, key=lambda each: (classes[each], each))
 
     def _start(self, job: int, nodes: int) -> None:
         self.free &= ~nodes

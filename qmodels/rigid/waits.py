@@ -10,7 +10,7 @@ import numpy as np
 
 from phasefit.arrays import Array
 from phasefit.checks import real_number
-from phasefit.records import Result
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, UnstableError
 from qmodels.rigid.chain import Saturation, saturate
 from qmodels.rigid.mix import RigidMix
@@ -34,6 +34,8 @@ class RigidWaits(Result):
     by_class : (C,) ndarray
         The same of each class, seconds.
     """
+
+    drawing = Drawing("servers", "mean wait [s]")
 
     saturation: Saturation
     arrival_rate: float

@@ -195,7 +195,7 @@ def _starts(
     return start
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Layout:
     """Jobs and machine as the compiled loop takes them."""
 

@@ -73,7 +73,7 @@ def days_drawn(jobs: RigidJobs, rng: np.random.Generator) -> RigidJobs:
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Change:
     """A change: what becomes of jobs, machine, rule and cap."""
 

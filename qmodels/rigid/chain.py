@@ -10,7 +10,7 @@ from scipy.sparse import coo_array, csr_array
 
 from phasefit.arrays import Array, Ints
 from phasefit.checks import whole_number
-from phasefit.records import Result
+from phasefit.records import Drawing, Result
 from qmodels.errors import ConvergenceError, MemoryBudgetError
 from qmodels.markov import stationary
 from qmodels.rigid import _kernels
@@ -41,6 +41,8 @@ class Saturation(Result):
     states : int
         Of the chain, those that are left at once not counted.
     """
+
+    drawing = Drawing("servers", "mean blocked [s]")
 
     mix: RigidMix
     throughput: float

@@ -10,15 +10,13 @@ import numpy as np
 
 from phasefit.arrays import Array
 from phasefit.checks import real_number
-from phasefit.records import Result
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, UnstableError
 from qmodels.rigid.chain import Saturation, saturate
 from qmodels.rigid.mix import RigidMix
 
 #: Loads for which an error is stated; below and above it the wait is to be simulated.
 LEAST_LOAD, LARGEST_LOAD = 0.6, 0.95
-#: Part of the wait in heavy traffic that light traffic has to make up for the one form to be taken.
-_CROWDED = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,15 +33,14 @@ class RigidWaits(Result):
         Mean time from arrival to start, seconds.
     by_class : (C,) ndarray
         The same of each class, seconds.
-    form : {"crowded", "many"}
-        How light and heavy traffic were joined: see `rigid_waits`.
     """
+
+    drawing = Drawing("servers", "mean wait [s]")
 
     saturation: Saturation
     arrival_rate: float
     mean_wait: float
     by_class: Array
-    form: str
 
     @property
     def load(self) -> float:
@@ -52,7 +49,7 @@ class RigidWaits(Result):
 
     def record(self) -> dict[str, Any]:
         """Return the figures, without the chain."""
-        names = ("arrival_rate", "load", "mean_wait", "form")
+        names = ("arrival_rate", "load", "mean_wait")
         return {name: getattr(self, name) for name in names} | {"by_class": self.by_class}
 
     def to_frame(self) -> Any:
@@ -97,12 +94,11 @@ def rigid_waits(
     Notes
     -----
     In heavy traffic the wait is ``A / (1 - x)`` at the load x, with ``A = (dispersion + 1 + 2
-    burstiness) / (2 throughput)`` [1]_. Below, two forms join it to what light traffic has. Where
-    some two jobs of the mix do not fit together ("crowded"), the first order of light traffic, a x
-    with ``a = `` `RigidMix.crowding` ``x throughput``, is exact: ``x (a + (A - a) x) / (1 - x)``. Else
-    ("many") the wait falls as that of a queue with as many servers as there are jobs in service:
-    ``A x^(sqrt(2 (c + 1)) - 1) / (1 - x)`` [2]_. The first is taken where a is at least a tenth of A.
-    By class, the wait differs by what a job is blocked at the head, times x^2.
+    burstiness) / (2 throughput)`` [1]_; in light traffic it is a x, where ``a = `` `RigidMix.crowding`
+    ``x throughput`` is not 0 if some two jobs do not fit together. Between, ``x (a + (A - a) x^e) / (1
+    - x)``. Without crowding e is ``sqrt(2 (c + 1)) - 2``, with c the jobs in service when saturated: the
+    wait of a queue with so many servers [2]_; with crowding e is at least ``1/2 + a/(2 A)``. For one
+    server it is exact. By class, the wait differs by what a job is blocked at the head, times x^2.
 
     References
     ----------
@@ -115,8 +111,8 @@ def rigid_waits(
     --------
     >>> mix = RigidMix.of(8, (1, 8), (2 / 3, 1 / 3), (1.0, 1.0))
     >>> waits = rigid_waits(mix, load=0.8)
-    >>> waits.form, round(waits.mean_wait, 3), waits.by_class.round(3)
-    ('crowded', 3.871, array([3.639, 4.335]))
+    >>> round(waits.mean_wait, 3), waits.by_class.round(3)
+    (3.888, array([3.656, 4.352]))
     """
     saturated = mix if isinstance(mix, Saturation) else saturate(mix)
     mix = saturated.mix
@@ -138,9 +134,9 @@ def rigid_waits(
         )
     heavy = (dispersion + 1.0 + 2.0 * saturated.burstiness) / (2.0 * saturated.throughput)
     light = mix.crowding * saturated.throughput
-    if light >= _CROWDED * heavy:
-        form, wait = "crowded", x * (light + (heavy - light) * x) / (1.0 - x)
-    else:
-        form, wait = "many", heavy * x ** (math.sqrt(2.0 * (saturated.in_service + 1.0)) - 1.0) / (1.0 - x)
+    power = math.sqrt(2.0 * (saturated.in_service + 1.0)) - 2.0
+    if 0.0 < light < heavy:
+        power = max(power, 0.5 + 0.5 * light / heavy)
+    wait = x * (light + (heavy - light) * x**power) / (1.0 - x)
     apart = saturated.blocked - float(mix.shares @ saturated.blocked)
-    return RigidWaits(saturated, arrival_rate, wait, np.maximum(wait + x * x * apart, 0.0), form)
+    return RigidWaits(saturated, arrival_rate, wait, np.maximum(wait + x * x * apart, 0.0))

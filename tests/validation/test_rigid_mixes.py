@@ -68,10 +68,14 @@ def test_formula_agrees_with_simulation_where_its_error_is_stated():
     saturated = saturate(TWO)
     found = rigid_waits(saturated, load=0.8)
     wait, by_class = open_waits(TWO, load=0.8, throughput=saturated.throughput, jobs=60_000)
-    assert found.form == "crowded"
     assert found.mean_wait == pytest.approx(wait.mean, rel=0.08)
     apart = by_class[1].mean - by_class[0].mean
     assert found.by_class[1] - found.by_class[0] == pytest.approx(apart, rel=0.15)
+
+
+def test_formula_is_exact_for_one_server():
+    one = RigidMix.of(1, (1,), (1.0,), (2.0,))
+    assert rigid_waits(one, load=0.8).mean_wait == pytest.approx(0.8 * 2.0 / 0.2)
 
 
 def test_formula_refuses_loads_without_a_stated_error():

@@ -18,7 +18,20 @@ _COLUMNS = 200
 
 
 def months(reading: Any, ax: Axes | None = None) -> Axes:
-    """Draw the mean wait of each month, recorded and simulated."""
+    """Draw the mean wait of each month, recorded and simulated.
+
+    Parameters
+    ----------
+    reading : SiteReading
+        What is drawn.
+    ax : Axes, optional
+        Where to; a figure of its own if left out.
+
+    Returns
+    -------
+    Axes
+        The same.
+    """
     ax = axes_or_new(ax, figsize=(5.4, 3.6))
     recorded, simulated = reading.recorded, reading.simulated
     known = np.concatenate([recorded, simulated])
@@ -36,7 +49,20 @@ def months(reading: Any, ax: Axes | None = None) -> Axes:
 
 
 def saturation(reading: Any, ax: Axes | None = None) -> Axes:
-    """Draw the share of the machine that its mix can use, by discipline, and what is asked for."""
+    """Draw the share of the machine that its mix can use, by discipline, and what is asked for.
+
+    Parameters
+    ----------
+    reading : SiteReading
+        What is drawn.
+    ax : Axes, optional
+        Where to; a figure of its own if left out.
+
+    Returns
+    -------
+    Axes
+        The same.
+    """
     ax = axes_or_new(ax, figsize=(5.4, 2.6))
     cases = reading.saturated
     rows = np.arange(len(cases))[::-1]
@@ -52,7 +78,20 @@ def saturation(reading: Any, ax: Axes | None = None) -> Axes:
 
 
 def strip(reading: Any, ax: Axes | None = None) -> Axes:
-    """Draw the share of the machine in use over time, and the part of waiting beside idle processors."""
+    """Draw the share of the machine in use over time, and the part of waiting beside idle processors.
+
+    Parameters
+    ----------
+    reading : SiteReading
+        What is drawn.
+    ax : Axes, optional
+        Where to; a figure of its own if left out.
+
+    Returns
+    -------
+    Axes
+        The same.
+    """
     ax = axes_or_new(ax, figsize=(5.4, 3.2))
     edges, used, idle = reading.over_time(_COLUMNS)
     days = edges[:-1] / 86_400.0

@@ -188,14 +188,14 @@ def _starts(
         *layout.steps,
         _caps(jobs, cap),
         layout.rules(discipline, capped=cap is not None, backlog=backlog),
-        np.empty(0) if weights is None else weights.numbers(machine.processors, np.unique(jobs.user).size),
+        np.empty(0) if weights is None else weights.numbers(machine, np.unique(jobs.user).size),
         start,
     )
     start.setflags(write=False)
     return start
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Layout:
     """Jobs and machine as the compiled loop takes them."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import spearmanr, t
 
 from phasefit.arrays import Array
-from phasefit.records import Record, Result
+from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
 from validation.analysis.seeding import stream
@@ -137,6 +137,8 @@ class SiteReading(Result):
     beside : (n,) ndarray
         How long each job waited beside enough idle processors, seconds.
     """
+
+    drawing = Drawing("month", "recorded wait [h]")
 
     log: SiteLog
     load: float

@@ -1,4 +1,4 @@
-"""What changes of a site would do to its waits: ratios of simulated waits, days drawn anew."""
+"""Changes of a site and what they would do to its waits: ratios of simulated waits, days drawn anew."""
 
 from __future__ import annotations
 
@@ -46,11 +46,6 @@ class WhatIf(Record):
     by_class: dict[str, tuple[float, float, float]]
     note: str = ""
 
-    @property
-    def shown(self) -> bool:
-        """Whether the interval is on one side of 1."""
-        return self.low > 1.0 or self.high < 1.0
-
 
 def days_drawn(jobs: RigidJobs, rng: np.random.Generator) -> RigidJobs:
     """Return as many days as the jobs have, each one of theirs, drawn with replacement.
@@ -78,7 +73,7 @@ def days_drawn(jobs: RigidJobs, rng: np.random.Generator) -> RigidJobs:
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Change:
     """A change: what becomes of jobs, machine, rule and cap."""
 

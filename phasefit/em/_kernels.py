@@ -232,6 +232,23 @@ def settle(matrix):
             matrix[i, n] = 1.0 - alive
 
 
+# Loops, for expressions and assignments of whole arrays compile the messages of their errors as well.
+@njit(cache=True, nogil=True, error_model="numpy")
+def copied(source, target):
+    """Copy a vector onto the beginning of another."""
+    for i in range(source.size):
+        target[i] = source[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def product(left, right):
+    """Inner product."""
+    total = 0.0
+    for i in range(left.size):
+        total += left[i] * right[i]
+    return total
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def squared_step(step, y):
     """Uniformised chain over ``y`` steps: the matrix over a short part, to be squared so often.
@@ -248,7 +265,7 @@ def squared_step(step, y):
     matrix, next_ = np.zeros((n, n)), np.empty((n, n))
     for k in range(terms - 1, -1, -1):
         matmul(step, matrix, next_)
-        matrix[:] = next_
+        matrix, next_ = next_, matrix
         for i in range(n):
             matrix[i, i] += weights[k]
     settle(matrix)
@@ -279,7 +296,7 @@ def phase_forward(step, y, long, vector, after, weights, pair):
             lost += vector[i] * matrix[i, n]
         return lost
     now, then = pair[0], pair[1]
-    now[:n] = vector
+    copied(vector, now)
     for k in range(poisson_weights(y, weights)):
         lost += weights[k] * gone
         for j in range(n):
@@ -309,7 +326,7 @@ def phase_backward(step, y, q, long, vector, back, meet, weights, pair, seen):
         matrix, halvings, size = step, 0, y
     # Over the (short) span: convolution by one backward recursion (Okamura et al. 2011).
     terms = poisson_weights(size, weights)
-    seen[0] = vector
+    copied(vector, seen[0])
     for k in range(1, terms):
         seen[k] = 0.0
         for i in range(n):
@@ -328,9 +345,11 @@ def phase_backward(step, y, q, long, vector, back, meet, weights, pair, seen):
             for j in range(n + 1):
                 for i in range(n):
                     meet[j, i] += now[j] * seen[k - 1, i]
-    meet /= q
+    for i in range(n):
+        for j in range(n + 1):
+            meet[j, i] /= q
     if halvings == 0:
-        back[:] = now
+        copied(now, back)
         return
     left, right, other = np.empty((n + 1, n)), np.empty((n + 1, n)), np.empty_like(matrix)
     for _ in range(halvings):
@@ -346,7 +365,7 @@ def phase_backward(step, y, q, long, vector, back, meet, weights, pair, seen):
     for i in range(n + 1):
         for j in range(n + 1):
             now[i] += matrix[i, j] * back[j]
-    back[:] = now
+    copied(now, back)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -361,8 +380,12 @@ def phase_pass(t, w, wr, lo, hi, wi, alpha, jumps, exits, begun, moved, spent, e
     """
     n, m = alpha.size, t.size
     begun[:], moved[:], spent[:], ended[:] = 0.0, 0.0, 0.0, 0.0
-    total = jumps.sum(axis=1) + exits
-    q = total.max()
+    total, q = np.zeros(n), 0.0
+    for i in range(n):
+        for j in range(n):
+            total[i] += jumps[i, j]
+        total[i] += exits[i]
+        q = max(q, total[i])
     step = np.zeros((n + 1, n + 1))
     step[n, n] = 1.0
     for i in range(n):
@@ -375,7 +398,7 @@ def phase_pass(t, w, wr, lo, hi, wi, alpha, jumps, exits, begun, moved, spent, e
     alive = np.zeros(m + 1)  # log P(X > t)
     kept = np.ones(m + 1)  # P(X > t) given X > the time before
     ahead = np.empty((m + 1, n))
-    ahead[0] = alpha
+    copied(alpha, ahead[0])
     result = 0.0
     for k in range(1, m + 1):
         span = t[k - 1] - (t[k - 2] if k > 1 else 0.0)
@@ -383,12 +406,13 @@ def phase_pass(t, w, wr, lo, hi, wi, alpha, jumps, exits, begun, moved, spent, e
         rest = ahead[k].sum()
         if not rest > 1e-200:
             return -1e300
-        ahead[k] /= rest
+        for i in range(n):
+            ahead[k, i] /= rest
         alive[k] = alive[k - 1] + (log1p(-lost) if lost < 0.5 else log(rest))
         kept[k] = exp(alive[k] - alive[k - 1])
         result += wr[k - 1] * alive[k]
         if w[k - 1] > 0.0:
-            rate = (ahead[k] * exits).sum()
+            rate = product(ahead[k], exits)
             if not rate > 1e-300:
                 return -1e300
             result += w[k - 1] * (alive[k] + log(rate))
@@ -408,7 +432,7 @@ def phase_pass(t, w, wr, lo, hi, wi, alpha, jumps, exits, begun, moved, spent, e
     for k in range(m, 0, -1):
         active += open_[k]
         back[n] = max(back[n] + source[k] - sink[k], 0.0) if active > 0 else 0.0
-        rate = (ahead[k] * exits).sum()
+        rate = product(ahead[k], exits)
         for i in range(n):
             back[i] += wr[k - 1]
             if w[k - 1] > 0.0:
@@ -416,7 +440,8 @@ def phase_pass(t, w, wr, lo, hi, wi, alpha, jumps, exits, begun, moved, spent, e
                 ended[i] += w[k - 1] * ahead[k, i] * exits[i] / rate
         span = t[k - 1] - (t[k - 2] if k > 1 else 0.0)
         phase_backward(step, q * span, q, long, ahead[k - 1], back, meet, weights, pair, seen)
-        back /= kept[k]
+        for i in range(n + 1):
+            back[i] /= kept[k]
         for i in range(n):
             spent[i] += meet[i, i] / kept[k]
             ended[i] += meet[n, i] * exits[i] / kept[k]

@@ -20,7 +20,7 @@ COLUMNS: Final = ("programs", "stage", "seconds")
 #: A sum of stages may exceed a total by this share, for clocks are not one clock.
 _CLOCKS: Final = 0.02
 #: Scatters by which a run far off its like counts at most.
-_FAR: Final = 3.0
+_MOST_SCATTERS: Final = 3.0
 #: Name of what a total has beyond its stages.
 REST: Final = "rest"
 
@@ -144,7 +144,7 @@ class SharedRuns(Result):
             return 0.0
         every = np.concatenate(off, axis=1)
         scatter = np.maximum(1.4826 * np.median(np.abs(every), axis=1, keepdims=True), 1e-9)
-        scaled = np.clip(every / scatter, -_FAR, _FAR)
+        scaled = np.clip(every / scatter, -_MOST_SCATTERS, _MOST_SCATTERS)
         scaled /= np.maximum(np.sqrt(np.mean(scaled**2, axis=1, keepdims=True)), 1e-9)
         common = (np.mean(scaled.sum(axis=0) ** 2) - count) / (count * (count - 1))
         return float(np.clip(common, 0.0, 1.0))

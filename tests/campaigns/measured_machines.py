@@ -4,7 +4,7 @@
 `tests.campaigns.measured_series`, failures too, in ``docs/record/measured-machines.csv``, and what they come
 to by kind, task and part, with and without nodes, in ``docs/record/measured-machines-summary.csv``. What the
 forecasts learnt across tables was learnt from the part called fitting; the part called checking was looked at
-once, when the code stood.
+when the code stood: claim F-13 says how often.
 """
 
 from __future__ import annotations

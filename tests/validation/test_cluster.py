@@ -44,6 +44,12 @@ def alike(count, **columns):
     return ClusterTrace(**table | {name: np.asarray(v) for name, v in columns.items()})
 
 
+def test_what_rounding_leaves_is_no_paging():
+    paging = simulate_cluster(Cluster.of(8), drawn(memory_factor=1.0), "NLB").part("paging")
+    assert np.all((paging == 0.0) | (np.abs(paging) > 1e-9))
+    assert np.any(paging == 0.0)
+
+
 @st.composite
 def traces(draw):
     """Small traces, extreme ones among them: no rates, memory ten times over, all at once."""

@@ -16,7 +16,7 @@ from tests.campaigns.record import write_record
 from tests.naive.station_network import chain_figures
 
 SEED = 20261126
-CHAINS, NETWORKS = 2000, 10_000
+CHAINS, NETWORKS = 1000, 5_000
 #: Open customers that a chain lets in, and jobs of closed classes.
 MOST_OPEN, MOST_CLOSED = 24, 5
 

@@ -13,7 +13,7 @@ from qmodels.networks import (
 )
 from tests.campaigns.station_networks import chain_error, random_network, small_networks
 
-GATE, FULL = 12, 2000
+GATE, FULL = 12, 1000
 
 
 def test_the_chain_of_all_states_agrees(request, rng):

@@ -258,6 +258,28 @@ def pods() -> Iterator[Any]:
     yield from (traces, Cluster.of(4), Cluster.of(4).nodes[0], found, found.runs["NLB"])
 
 
+def sites() -> Iterator[Any]:
+    """Of rigid jobs and of a site that runs them."""
+    from qmodels.io import JobLog
+    from qmodels.rigid import RigidMix, rigid_waits, saturate
+    from validation import rigid
+    from validation.rigid.months import site_log
+    from validation.rigid.site import MonthlyFit, NextMonth, SaturatedSite, read_site
+    from validation.rigid.whatif import WhatIf
+
+    mix = RigidMix.of(4, (1, 4), (0.5, 0.5), (2.0, 1.5))
+    jobs = rigid.RigidJobs([0, 1], [3, 4], [10, 5])
+    yield from (mix, mix.classes[0], saturate(mix), rigid_waits(mix, load=0.8), jobs)
+    groups = [rigid.NodeGroup(1, 4)]
+    yield from (groups[0], rigid.Drain(0.0, 1.0, 1), rigid.RigidMachine(groups), rigid.Weights())
+    yield from (rigid.simulate_rigid(jobs, 4), rigid.simulate_saturated(mix, jobs=200))
+    columns = {"submit": np.arange(240) * 10_800.0, "wait": [60.0] * 240, "run": [90.0] * 240}
+    log = site_log(JobLog("made", columns | {"processors": [1] * 240}), processors=4)
+    yield from (log, read_site(log, resamples=5), SaturatedSite("EASY", 0.9, 0.01), NextMonth(9.0, 1.5, 3))
+    yield WhatIf("load +10 %", 1.5, 1.2, 1.9, {"1": (1.4, 1.1, 1.8)})
+    yield MonthlyFit(0.9, 0.25, 0.1, 0.2, 0.2, 0.3, 0.9, 0.5, "explains", np.zeros(3))
+
+
 def every(folder: Path) -> Iterator[Any]:
     """All of them."""
     yield from laws()
@@ -268,3 +290,4 @@ def every(folder: Path) -> Iterator[Any]:
     yield from files(folder)
     yield from simulations()
     yield from pods()
+    yield from sites()

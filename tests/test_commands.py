@@ -29,6 +29,7 @@ CALLS = {
     "record": "-o {folder}/recorded.csv -- true",
     "share": "{shared} --together 4",
     "simulate": "{site} --policy sp(1,1) --load 0.2 --jobs 40 --replications 2 -j 1",
+    "site": "{log} --resamples 5",
     "slices": "--pod 2x1x1 --mix 1x1x1 --load 0.3 --strategies tff --disciplines fcfs --jobs 200 "
     "--replications 2 -j 1",
     "study": "{site} -o {folder}/report -j 1",

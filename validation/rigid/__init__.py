@@ -1,6 +1,20 @@
 """Rigid jobs on space-shared nodes: FCFS and backfilling as sites run them."""
 
+from validation.rigid.mixes import SaturatedRun, draw_jobs, open_waits, saturated_rates, simulate_saturated
 from validation.rigid.model import Drain, NodeGroup, RigidJobs, RigidMachine, Weights
 from validation.rigid.simulator import RigidRun, simulate_rigid
 
-__all__ = ["Drain", "NodeGroup", "RigidJobs", "RigidMachine", "RigidRun", "Weights", "simulate_rigid"]
+__all__ = [
+    "Drain",
+    "NodeGroup",
+    "RigidJobs",
+    "RigidMachine",
+    "RigidRun",
+    "SaturatedRun",
+    "Weights",
+    "draw_jobs",
+    "open_waits",
+    "saturated_rates",
+    "simulate_rigid",
+    "simulate_saturated",
+]

@@ -190,7 +190,7 @@ def _order(waiting, queued, now, jobs, times, weights, usage, score):
         all_usage += used
     for k in range(queued):
         job = waiting[k]
-        value = weights[0] * jobs[job, 0] / weights[5]
+        value = weights[0] * (jobs[job, 0] * weights[5] + jobs[job, 3] * weights[8])
         value += weights[1] * min((now - times[job, 0]) / weights[2], 1.0)
         if weights[3] != 0.0 and all_usage > 0.0:
             part = usage[jobs[job, 2]] / all_usage

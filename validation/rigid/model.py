@@ -329,10 +329,11 @@ class RigidMachine(Record):
 class Weights(Record):
     """Weights by which a site orders waiting jobs, as Slurm's multifactor priority does.
 
-    The heaviest is first. The weight of a job is ``size x need/processors + age x min(1,
-    wait/age_limit) + fair_share x 2^(-used/entitled/dampening)``, where `used` is its user's part of
-    all processor-seconds, those of long ago counting less, and `entitled` one over the number of
-    users.
+    The heaviest is first. The weight of a job is ``size x part + age x min(1, wait/age_limit) +
+    fair_share x 2^(-used/entitled/dampening)``. There `part` is that of the processors it needs, or
+    where the machine has nodes the mean of this and of its part of the nodes; `used` is its user's
+    part of all processor-seconds, those of long ago counting less, and `entitled` one over the
+    number of users.
 
     Parameters
     ----------
@@ -373,15 +374,18 @@ class Weights(Record):
         for name in ("age_limit", "half_life", "dampening"):
             object.__setattr__(self, name, real_number(name, getattr(self, name), above=0.0))
 
-    def numbers(self, processors: int, users: int) -> Array:
+    def numbers(self, machine: RigidMachine, users: int) -> Array:
         """Return the numbers that the compiled loop takes.
 
         Parameters
         ----------
-        processors : int
-            Of the machine.
+        machine : RigidMachine
+            What jobs are a part of.
         users : int
             Who share it.
         """
+        per_processor, per_node = 1.0 / machine.processors, 0.0
+        if not isinstance(machine.groups, int):
+            per_processor, per_node = 0.5 * per_processor, 0.5 / sum(group.count for group in machine.groups)
         weights = [self.size, self.age, self.age_limit, self.fair_share, self.half_life]
-        return np.array([*weights, processors, self.dampening, 1.0 / users])
+        return np.array([*weights, per_processor, self.dampening, 1.0 / users, per_node])

@@ -142,22 +142,60 @@ def simulate_rigid(
     if not isinstance(machine, RigidMachine):
         machine = RigidMachine(machine)
     chosen = find_discipline(discipline)
-    layout = _Layout.of(jobs, machine)
-    start = np.empty(len(jobs))
-    kernels.simulate(
-        *columns(jobs, chosen, layout),
-        np.empty(0, np.int64) if jobs.leave is None else np.argsort(jobs.leave, kind="stable"),
-        *layout.steps,
-        _caps(jobs, cap),
-        layout.rules(chosen, capped=cap is not None),
-        np.empty(0) if weights is None else weights.numbers(machine.processors, np.unique(jobs.user).size),
-        start,
-    )
-    start.setflags(write=False)
+    start = _starts(jobs, machine, chosen, cap=cap, weights=weights)
     return RigidRun(jobs, machine.processors, chosen.name, start)
 
 
-@dataclass(frozen=True)
+def saturated_starts(
+    jobs: RigidJobs, machine: RigidMachine, discipline: AbstractDiscipline | str, *, backlog: int
+) -> Array:
+    """Return when each job starts if jobs come, in their order, whenever fewer than so many wait.
+
+    Parameters
+    ----------
+    jobs : RigidJobs
+        The jobs; their times of submission are not used.
+    machine : RigidMachine
+        Its nodes.
+    discipline : AbstractDiscipline or str
+        As for `simulate_rigid`.
+    backlog : int
+        Jobs that always wait, at least one.
+
+    Returns
+    -------
+    (n,) ndarray
+        Seconds; NaN of those that still waited when there were no more to come.
+    """
+    return _starts(jobs, machine, find_discipline(discipline), backlog=backlog)
+
+
+def _starts(
+    jobs: RigidJobs,
+    machine: RigidMachine,
+    discipline: AbstractDiscipline,
+    *,
+    cap: int | Mapping[int, int] | None = None,
+    weights: Weights | None = None,
+    backlog: int = 0,
+) -> Array:
+    """Return the start of each job by the compiled loop."""
+    layout = _Layout.of(jobs, machine)
+    start = np.empty(len(jobs))
+    kernels.simulate(
+        *columns(jobs, discipline, layout),
+        np.empty(0, np.int64) if jobs.leave is None else np.argsort(jobs.leave, kind="stable"),
+        *layout.steps,
+        _caps(jobs, cap),
+        layout.rules(discipline, capped=cap is not None, backlog=backlog),
+        np.empty(0) if weights is None else weights.numbers(machine, np.unique(jobs.user).size),
+        start,
+    )
+    start.setflags(write=False)
+    return start
+
+
+@dataclass(frozen=True, eq=False)
 class _Layout:
     """Jobs and machine as the compiled loop takes them."""
 

@@ -1,0 +1,144 @@
+"""What a log says of its site: held against counts by hand, made-up logs and a public one."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from qmodels.errors import ModelError
+from qmodels.io import JobLog, read_jobs
+from tests.command import called
+from validation.rigid import RigidJobs, simulate_rigid
+from validation.rigid.months import DAY, MONTH, site_log, waited_beside_idle
+from validation.rigid.report import site_findings, site_notes, site_report
+from validation.rigid.site import EXPLAINS, forecast, read_site
+from validation.rigid.whatif import days_drawn
+
+KTH = Path(__file__).parents[2].parent / "shared" / "data" / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz"
+
+
+def made_log(months=5, per_day=20, users=7, processors=16, limits=True, backfilled=True, seed=1):
+    """Return a log whose waits are those of EASY on its machine, or none."""
+    rng = np.random.default_rng([38, 6, seed])
+    n = int((months + 0.2) * 28 * per_day)
+    submit = np.sort(rng.uniform(0.0, (months + 0.2) * MONTH, n)).round()
+    need = np.minimum(2 ** rng.integers(0, 5, n), processors)
+    run = np.maximum(rng.exponential(0.85 * processors * DAY / (per_day * need.mean()), n), 1.0).round()
+    limit = 2.0 * run if limits else np.full(n, -1.0)
+    user = rng.integers(1, users + 1, n) if users else np.full(n, -1)
+    jobs = RigidJobs(submit - submit[0], need, run, limit=np.maximum(limit, run))
+    wait = simulate_rigid(jobs, processors).wait.round() if backfilled else np.zeros(n)
+    columns = {"submit": submit, "wait": wait, "run": run, "processors": need, "user": user}
+    header = {"MaxProcs": str(processors)}
+    return JobLog("made", columns | {"requested_time": limit}, header)
+
+
+def test_waiting_beside_idle_processors_is_what_a_walk_through_time_counts():
+    rng = np.random.default_rng([38, 7])
+    n, processors = 80, 10
+    submit, need, run = np.sort(rng.integers(0, 200, n)), rng.integers(1, 6, n), rng.integers(1, 20, n)
+    waits = rng.integers(0, 30, n).astype(float)
+    counted = np.zeros(n)
+    for now in range(int((submit + waits + run).max())):
+        busy = need[(submit + waits <= now) & (now < submit + waits + run)].sum()
+        counted += (submit <= now) & (now < submit + waits) & (processors - busy >= need)
+    assert waited_beside_idle(RigidJobs(submit, need, run), waits, processors) == pytest.approx(counted)
+
+
+def test_site_that_backfills_on_its_whole_machine_is_explained_by_that():
+    reading = read_site(site_log(made_log()), resamples=5)
+    assert (reading.fit.part, reading.fit.cap) == (1.0, np.inf)
+    assert reading.fit.tested < 0.01
+    assert reading.fit.verdict == EXPLAINS
+    assert reading.beside_idle < 0.4
+    words = " ".join(site_findings(reading))
+    assert "the model explains the waits of months" in words
+    shares = [each.share for each in reading.saturated]
+    assert shares == sorted(shares)
+    ratios = {each.name: each for each in reading.changes}
+    assert ratios["load -10 %"].ratio < 1.0
+    assert ratios["5 % more nodes"].ratio <= 1.0
+
+
+def test_load_beyond_saturation_gets_a_growth_and_no_ratio():
+    log = made_log(months=4, per_day=40, seed=2)
+    busier = JobLog(
+        "made", {**log.jobs[["submit", "wait", "processors"]], "run": 1.3 * log.jobs["run"]}, log.header
+    )
+    changes = read_site(site_log(busier), resamples=5).changes
+    assert "the queue would grow by" in changes[0].note
+    assert np.isnan(changes[0].ratio)
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        ({"limits": False}, "nothing is said of limits"),
+        ({"users": 0}, "nothing is said of caps per user"),
+        ({"processors": 4, "backfilled": False}, "the log holds more than one machine"),
+    ],
+)
+def test_what_a_log_lacks_or_has_too_much_of_is_said(change, note):
+    log = made_log(months=2, **change)
+    if "processors" in change:
+        log = JobLog(
+            "made", log.jobs.assign(run=4 * log.jobs["run"]).drop(columns=["size", "work"]), log.header
+        )
+    reading = read_site(site_log(log), resamples=5)
+    assert note in " ".join(site_notes(reading))
+    assert "cannot be told" in " ".join(site_findings(reading))
+
+
+def test_days_drawn_keep_jobs_with_their_time_of_day():
+    jobs = RigidJobs(np.arange(50) * 0.3 * DAY, np.ones(50, int), np.arange(1, 51))
+    drawn = days_drawn(jobs, np.random.default_rng(1))
+    time_of_day = dict(zip(jobs.run, jobs.submit % DAY, strict=True))
+    assert (drawn.submit % DAY) == pytest.approx([time_of_day[run] for run in drawn.run], abs=1e-6)
+
+
+def test_next_month_is_as_last_month_and_needs_three_changes():
+    assert forecast(np.array([10.0, 20.0, np.nan])) is None
+    steady = forecast(np.full(6, 300.0))
+    assert (steady.mean, steady.factor) == (300.0, 1.0)
+
+
+def test_jobs_that_cannot_be_used_are_counted_by_their_fault():
+    columns = {
+        "submit": [0, 1, 2, 3, 4],
+        "wait": [0, 0, 0, -1, 0],
+        "run": [5, 0, 5, 5, 5],
+        "processors": [1, 1, 99, 1, -1],
+    }
+    log = site_log(JobLog("made", columns), processors=8)
+    assert len(log.jobs) == 1
+    assert list(log.left_out.values()) == [1, 1, 1, 1]
+    with pytest.raises(ModelError, match="no job has a recorded wait"):
+        site_log(JobLog("made", columns | {"wait": [-1] * 5}))
+
+
+def test_command_writes_page_and_json(tmp_path):
+    log, folder = tmp_path / "log.swf", tmp_path / "report"
+    table = made_log(months=2).jobs
+    rows = [
+        f"{k} {r.submit:.0f} {r.wait:.0f} {r.run:.0f} {r.processors} -1 -1 -1 -1 -1 1 {r.user} 1 1 1 1 -1 -1"
+        for k, r in enumerate(table.itertuples(), 1)
+    ]
+    log.write_text("; MaxProcs: 16\n" + "\n".join(rows) + "\n")
+    done = called("site", str(log), "--resamples", "5", "--json", "-o", str(folder))
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)["result"]
+    assert result["has_limits"] is False
+    assert {each.name for each in folder.iterdir()} >= {"report.html", "report.json", "months.png"}
+    assert "never checked at your site" in (folder / "report.html").read_text()
+
+
+@pytest.mark.skipif(not KTH.exists(), reason="the public log is not here")
+def test_public_log_is_explained_with_nine_tenths_of_its_machine():
+    log = site_log(read_jobs(KTH, keep=None))
+    reading = read_site(log, resamples=5)
+    assert reading.fit.part == 0.9
+    assert reading.fit.tested <= 0.35
+    assert reading.beside_idle == pytest.approx(0.54, abs=0.01)
+    assert simulate_rigid(log.jobs, 100).mean_wait == pytest.approx(1.91 * 3600, rel=0.01)
+    assert "more than half" in site_report(reading, "KTH").text().lower()

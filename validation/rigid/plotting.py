@@ -1,0 +1,105 @@
+"""Figures of a site: months recorded and simulated, what saturates it, and waiting beside idle processors.
+
+What is drawn is known by its attributes: a result draws itself with these.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from qmodels.plotting.style import axes_or_new, set_legend_below
+from validation.analysis.plotting import COLOURS, clock_unit
+
+#: Columns of the strip of utilisation.
+_COLUMNS = 200
+
+
+def months(reading: Any, ax: Axes | None = None) -> Axes:
+    """Draw the mean wait of each month, recorded and simulated.
+
+    Parameters
+    ----------
+    reading : SiteReading
+        What is drawn.
+    ax : Axes, optional
+        Where to; a figure of its own if left out.
+
+    Returns
+    -------
+    Axes
+        The same.
+    """
+    ax = axes_or_new(ax, figsize=(5.4, 3.6))
+    recorded, simulated = reading.recorded, reading.simulated
+    known = np.concatenate([recorded, simulated])
+    unit, name = clock_unit(float(np.nanmax(known)) if (~np.isnan(known)).any() else 3600.0)
+    number = np.arange(1, recorded.size + 1)
+    ax.plot(number, recorded / unit, "o-", color=COLOURS[0], label="recorded")
+    if (~np.isnan(simulated)).any():
+        ax.plot(number, simulated / unit, "s--", color=COLOURS[1], label="simulated")
+    ax.set_xlabel("month (28 days)")
+    ax.set_ylabel(f"mean wait [{name}]")
+    ax.set_ylim(bottom=0.0)
+    ax.grid(alpha=0.3)
+    set_legend_below(ax)
+    return ax
+
+
+def saturation(reading: Any, ax: Axes | None = None) -> Axes:
+    """Draw the share of the machine that its mix can use, by discipline, and what is asked for.
+
+    Parameters
+    ----------
+    reading : SiteReading
+        What is drawn.
+    ax : Axes, optional
+        Where to; a figure of its own if left out.
+
+    Returns
+    -------
+    Axes
+        The same.
+    """
+    ax = axes_or_new(ax, figsize=(5.4, 2.6))
+    cases = reading.saturated
+    rows = np.arange(len(cases))[::-1]
+    shares, halves = [each.share for each in cases], [each.half_width for each in cases]
+    ax.errorbar(shares, rows, xerr=halves, fmt="o", color=COLOURS[0], capsize=3, label="saturated")
+    ax.axvline(reading.load, color=COLOURS[1], linestyle="--", label="asked for")
+    ax.set_yticks(rows, [each.name for each in cases])
+    ax.set_ylim(-0.5, len(cases) - 0.5)
+    ax.set_xlabel("share of the machine")
+    ax.grid(alpha=0.3, axis="x")
+    set_legend_below(ax)
+    return ax
+
+
+def strip(reading: Any, ax: Axes | None = None) -> Axes:
+    """Draw the share of the machine in use over time, and the part of waiting beside idle processors.
+
+    Parameters
+    ----------
+    reading : SiteReading
+        What is drawn.
+    ax : Axes, optional
+        Where to; a figure of its own if left out.
+
+    Returns
+    -------
+    Axes
+        The same.
+    """
+    ax = axes_or_new(ax, figsize=(5.4, 3.2))
+    edges, used, idle = reading.over_time(_COLUMNS)
+    days = edges[:-1] / 86_400.0
+    ax.plot(days, used, color=COLOURS[0], label="in use")
+    ax.plot(days, idle, ":", color=COLOURS[1], label="of the waiting, beside enough idle processors")
+    ax.set_xlabel("day")
+    ax.set_ylabel("share")
+    ax.set_ylim(0.0, 1.05)
+    ax.grid(alpha=0.3)
+    set_legend_below(ax)
+    return ax

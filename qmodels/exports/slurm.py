@@ -52,6 +52,7 @@ def as_slurm(policy: AbstractPolicy, system: System, *, slice_seconds: int = USU
     Parameters
     ----------
     policy : AbstractPolicy
+        As models know it.
     system : System
         Its processors stand for Slurm's nodes.
     slice_seconds : int
@@ -186,6 +187,7 @@ def rigid_lines(
     Returns
     -------
     tuple of str
+        In the order in which they are to stand.
 
     Raises
     ------

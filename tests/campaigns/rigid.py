@@ -75,7 +75,11 @@ def random_mix(number):
     return RigidMix(servers, [RigidClass(int(n), float(p), laws[k](float(m))) for n, p, m, k in columns])
 
 
-def formulas(count=40):
+#: Jobs of a replication at each load: waits are the more dependent the higher it is.
+_JOBS = {0.6: 40_000, 0.8: 80_000, 0.9: 200_000, 0.95: 400_000}
+
+
+def formulas(count=16):
     """Errors of the formula for the mean wait, in order of arrival, and by class at .8."""
     errors, noise, by_class = (
         {x: [] for x in (0.6, 0.8, 0.9, 0.95)},
@@ -89,7 +93,7 @@ def formulas(count=40):
         except ModelError:
             continue
         for x in errors:
-            given = {"throughput": saturated.throughput, "jobs": 60_000, "seed": SEED + number}
+            given = {"throughput": saturated.throughput, "jobs": _JOBS[x], "seed": SEED + number}
             wait, classes = open_waits(mix, load=x, **given)
             said = rigid_waits(saturated, load=x)
             errors[x].append(abs(math.log(said.mean_wait / wait.mean)))
@@ -110,7 +114,7 @@ def formulas(count=40):
     yield row("formulas", case, figure, "median <= .03", np.median(by_class) <= 0.03)
 
 
-def saturated(count=60):
+def saturated(count=30):
     """How often 95 % intervals of the saturated simulation hold the exact throughput."""
     held = tried = 0
     for number in range(count):
@@ -374,7 +378,7 @@ def speed():
     )
 
 
-def damaged(count=1500):
+def damaged(count=300):
     """Logs with a few characters, lines or columns changed, through reader, reading and report."""
     with gzip.open(next((DATA / "swf").glob("KTH*"))) as stream:
         lines = stream.read().decode().splitlines()

@@ -3,7 +3,7 @@
 Measures the rows of `validation.slurm.campaign` that FOLDER does not hold yet, several labs at a time, and
 writes ``docs/record/slurm.csv`` with its findings. Latencies are measured by each row's lab before the row,
 by jobs of their own; nothing is fitted to a row. The rule of backfilling was found on rows of seeds 1 and 2;
-those of seed 3 were measured later.
+those of seed 3 were measured later. ``qmodels validate slurm`` does the same, but keeps no row for later.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def main() -> None:
         FOLDER,
         "slurm",
         outcome.table,
-        command="python -m tests.campaigns.slurm FOLDER",
+        command="qmodels validate slurm",
         modules=[EXPERIMENT.module, "validation.slurm.rows"],
         seed=0,
         cpu_seconds=spent.cpu_seconds + float(outcome.table.cpu_seconds.sum(skipna=True)),

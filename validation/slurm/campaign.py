@@ -38,13 +38,14 @@ ROWS: Final = tuple(row for seed in SEEDS for row in _rows(seed))
 def measure_all(
     folder: Path, rows: Sequence[Row] = ROWS, *, at_a_time: int = 4, progress: Progress = no_progress
 ) -> list[Measurement]:
-    """Measure rows on labs of their own; a row whose file is there is read instead.
+    """Return rows as labs of their own measure them, or as their files have them.
 
     Parameters
     ----------
     folder : path_like
         Of a JSON file for each row.
     rows : sequence of Row
+        By default those on record.
     at_a_time : int
         Labs that run side by side: jobs mostly wait.
     progress : callable

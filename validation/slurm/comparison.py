@@ -26,24 +26,24 @@ class ComparedRow(Record):
     its laws, ``predicted / measured`` what a user gets.
     """
 
-    policy: str
+    policy: str  #: label, or order of rigid jobs
     disks: str  #: how many are shared and how they serve, or "none"
     load: float  #: of the jobs alone
-    seed: int
-    jobs: int
-    nodes: int
+    seed: int  #: of the jobs
+    jobs: int  #: their number
+    nodes: int  #: of the lab
     mean_size: float  #: time of a job on its nodes
     start_latency: float  #: that the lab measured before
-    dead_time: float
-    measured_wait: float
+    dead_time: float  #: the same, from an end to the next start
+    measured_wait: float  #: mean, until a job's first moment
     measured: float  #: mean response time
     measured_half_width: float  #: of the process behind, from ten parts of the row
-    replayed: float
+    replayed: float  #: mean response time in our simulator, with the latencies
     replayed_bare: float  #: without latencies
     replayed_easy: float  #: under backfilling by EASY instead of Slurm's own rule; NaN for others
-    predicted: float
-    predicted_low: float
-    predicted_high: float
+    predicted: float  #: mean response time from sacct alone; infinite without a steady state
+    predicted_low: float  #: lower end of its interval
+    predicted_high: float  #: upper end of its interval
     cpu_seconds: float  #: of the lab
     load_average: float  #: of the machine
 
@@ -54,12 +54,18 @@ class ComparedRow(Record):
 
     @property
     def covered(self) -> bool:
-        """Whether the interval stated with the prediction holds what was measured."""
+        """True if the interval stated with the prediction holds what was measured."""
         return self.predicted_low <= self.measured <= self.predicted_high
 
 
 def compare_row(measured: Measurement) -> ComparedRow:
-    """Return a row's three answers."""
+    """Return a row's three answers.
+
+    Parameters
+    ----------
+    measured : Measurement
+        As its lab left it.
+    """
     row, added = measured.row, Latencies.of(measured)
     response, predicted = responses(measured), predict_row(measured)
     return ComparedRow(
@@ -89,6 +95,11 @@ def compare_row(measured: Measurement) -> ComparedRow:
 def in_parts(values: Array) -> Estimate:
     """Return the mean of a series with the interval that its parts, side by side, give.
 
+    Parameters
+    ----------
+    values : (n,) ndarray
+        In their order.
+
     Examples
     --------
     >>> in_parts(np.arange(100.0)).mean
@@ -98,5 +109,13 @@ def in_parts(values: Array) -> Estimate:
 
 
 def quantile_of_errors(rows: Sequence[ComparedRow], share: float) -> float:
-    """Return the error of the simulator that a share of the rows does not exceed."""
+    """Return the error of the simulator that a share of the rows does not exceed.
+
+    Parameters
+    ----------
+    rows : sequence of ComparedRow
+        At least one.
+    share : float
+        Between 0 and 1.
+    """
     return float(np.quantile([abs(row.simulator_error) for row in rows], share, method="inverted_cdf"))

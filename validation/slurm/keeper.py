@@ -34,7 +34,13 @@ class LabError(Exception):
 
 
 def main() -> int:
-    """Start a lab, say so in one line of JSON, and end it when the standard input does."""
+    """Start a lab, say so in one line of JSON, and end it when the standard input does.
+
+    Returns
+    -------
+    int
+        Always 0: what went wrong is in the line.
+    """
     plan = json.loads(sys.stdin.readline())
     prctl = ctypes.CDLL(None).prctl
     prctl(_SUBREAPER, 1, 0, 0, 0)
@@ -236,7 +242,7 @@ def _answers(port: int) -> bool:
 
 
 def _runner_is_gone(seconds: float = 0.0) -> bool:
-    """Whether the pipe is closed within so many seconds: nothing is written to it after the plan."""
+    """Return True if the pipe closes within so many seconds: nothing is written to it after the plan."""
     return bool(select.select([sys.stdin], [], [], seconds)[0])
 
 
@@ -248,7 +254,15 @@ def reap() -> None:
 
 
 def members(folder: Path, keeper: int) -> list[int]:
-    """Return the processes of a lab: those of its configuration, and all that descend from its keeper."""
+    """Return the processes of a lab: those of its configuration, and all that descend from its keeper.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the lab.
+    keeper : int
+        Number of the process that keeps it.
+    """
     mark = f"SLURM_CONF={folder}/slurm.conf".encode()
     parent: dict[int, int] = {}
     found = set()
@@ -277,7 +291,13 @@ def members(folder: Path, keeper: int) -> list[int]:
 
 
 def end_all(folder: Path) -> None:
-    """Kill all processes of a lab, and those that they start meanwhile, until none is left."""
+    """End all processes of a lab, and those that they start meanwhile, until none is left.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the lab.
+    """
     quiet = 0
     while quiet < 2:
         alive = members(folder, os.getpid())

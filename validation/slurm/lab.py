@@ -11,11 +11,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from qmodels.errors import ModelError
 from validation.slurm.keeper import members
@@ -123,7 +122,6 @@ def missing() -> str:
     return ""
 
 
-@dataclass
 class Lab:
     """A Slurm that runs as long as the block that it is entered for.
 
@@ -138,6 +136,9 @@ class Lab:
     folder : path_like, optional
         Place for all its files, which must not exist; by default a new temporary folder. It is
         removed when the lab ends.
+    nice : int
+        Added to the scheduling priority of all its processes where the user may, so that latencies
+        are those of a Slurm and not of what else the machine does.
 
     Raises
     ------
@@ -151,13 +152,17 @@ class Lab:
     lab and removes the folder. Ports are taken on 127.0.0.1, in a block that no other lab takes.
     """
 
-    nodes: int
-    lines: Sequence[str]
-    qos: dict[str, int] = field(default_factory=dict)
-    folder: Path | None = None
-    nice: int = NICE
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        nodes: int,
+        lines: Sequence[str],
+        qos: Mapping[str, int] | None = None,
+        folder: Path | None = None,
+        *,
+        nice: int = NICE,
+    ) -> None:
+        self.nodes, self.lines, self.qos = nodes, lines, dict(qos or {})
+        self.folder, self.nice = folder, nice
         self.keeper: subprocess.Popen[str] | None = None
         self.client_seconds = 0.0  # of processors, of clients that have ended
         self.seconds: dict[str, float] = {}
@@ -225,16 +230,26 @@ class Lab:
 
     @property
     def first_words(self) -> list[str]:
-        """What a client's command begins with, so that it has the priority of the lab."""
+        """Words before a client's command, so that it has the priority of the lab."""
         return ["nice", "-n", str(self.nice)] if os.getuid() == 0 and self.nice else []
 
     @property
     def environment(self) -> dict[str, str]:
-        """What clients of this lab run with."""
+        """Environment of the clients of this lab."""
         return {**os.environ, "PATH": _PATH, "SLURM_CONF": str(self.place / "slurm.conf")}
 
     def call(self, *words: str) -> str:
         """Run a client and return what it prints.
+
+        Parameters
+        ----------
+        *words : str
+            Its command.
+
+        Returns
+        -------
+        str
+            What it printed.
 
         Raises
         ------
@@ -247,7 +262,15 @@ class Lab:
         return done.stdout
 
     def sacct(self, jobs: int, *, patience: float = 60.0) -> str:
-        """Return the log of all jobs, as soon as so many have ended in it."""
+        """Return the log of all jobs, as soon as so many have ended in it.
+
+        Parameters
+        ----------
+        jobs : int
+            That are waited for.
+        patience : float
+            Seconds after which the log is returned as it is.
+        """
         end = time.monotonic() + patience
         while True:
             text = self.call(
@@ -266,7 +289,13 @@ class Lab:
             time.sleep(1.0)
 
     def cpu_seconds(self) -> float:
-        """Processor seconds of the lab so far: its daemons, its clients but not their jobs, its start."""
+        """Return the processor seconds of the lab's daemons so far, its start included.
+
+        Returns
+        -------
+        float
+            Without clients, which `client_seconds` counts when they have ended.
+        """
         assert self.keeper is not None
         numbers = [*members(self.place, self.keeper.pid), self.keeper.pid]
         return sum(map(_cpu_seconds, numbers))
@@ -288,8 +317,3 @@ def _cpu_seconds(number: int) -> float:
 
 def _user() -> str:
     return getpass.getuser()
-
-
-def host_of_load() -> dict[str, Any]:
-    """What else the machine does: load averages and processors."""
-    return {"load_average": os.getloadavg()[0], "processors": os.cpu_count()}

@@ -19,7 +19,12 @@ def referee_figure(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : pandas.DataFrame
-        A row for each comparison, as `validation.slurm.ComparedRow` has it.
+        A row for each comparison, as `validation.slurm.comparison.ComparedRow` has it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Rows without a steady state are left out.
     """
     table = table[np.isfinite(table.predicted)]
     figure = Figure(figsize=(7.0, 4.4), layout="constrained")

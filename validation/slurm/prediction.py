@@ -1,4 +1,4 @@
-"""What a user gets for the jobs of a row from sacct's log alone: laws fitted, and a policy predicted."""
+"""Predictions for the jobs of a row as a user gets them: from sacct's log alone, by fitted laws."""
 
 from __future__ import annotations
 
@@ -32,18 +32,21 @@ HISTORIES: Final = 60
 class PredictedRow(Record):
     """Mean response that was predicted, and the interval that is stated with it; seconds."""
 
-    mean: float
-    low: float
-    high: float
-
-    def contains(self, value: float) -> bool:
-        """Whether a value lies inside the interval."""
-        return self.low <= value <= self.high
+    mean: float  #: infinite where there is no steady state
+    low: float  #: end of the interval
+    high: float  #: the other end, infinite where the log does not bound it
 
 
 def log_of(measured: Measurement) -> JobLog:
     """Return the jobs of a row as the reader has them of sacct's text, those before it left out.
 
+    Parameters
+    ----------
+    measured : Measurement
+        As its lab left it.
+
+    Notes
+    -----
     Under gang scheduling a job's end is moved back by the time for which Slurm had it stopped,
     which sacct tells (Elapsed).
     """
@@ -67,6 +70,7 @@ def predict_row(measured: Measurement) -> PredictedRow:
     Parameters
     ----------
     measured : Measurement
+        As its lab left it.
 
     Returns
     -------

@@ -31,14 +31,20 @@ LOOKS: Final = 8
 
 @dataclass(frozen=True)
 class Latencies(Record):
-    """What Slurm adds to each job, seconds; none of it by default."""
+    """Times that Slurm adds to each job, seconds; none by default."""
 
     start: float = 0.0  #: from submission to the first moment, on an idle machine
     dead: float = 0.0  #: from the end of a job to the first moment of the next one that waits
 
     @classmethod
     def of(cls, measured: Measurement) -> Latencies:
-        """Return the means that the lab of a row measured before it."""
+        """Return the means that the lab of a row measured before it.
+
+        Parameters
+        ----------
+        measured : Measurement
+            As its lab left it.
+        """
         dead = float(np.mean(measured.dead)) if measured.dead else 0.0
         return cls(float(np.mean(measured.start)), dead)
 
@@ -84,7 +90,13 @@ def _rigid_jobs(measured: Measurement, dead: float) -> tuple[Array, Ints, Array]
 
 
 def responses(measured: Measurement) -> Array:
-    """Return the response times (jobs,) that were measured, seconds."""
+    """Return the response times (jobs,) that were measured, seconds.
+
+    Parameters
+    ----------
+    measured : Measurement
+        As its lab left it.
+    """
     return np.array([run.end - run.submit for run in measured.runs])
 
 
@@ -137,10 +149,12 @@ def simulate_rigid_row(
     ----------
     row : Row
         Gives the nodes and the order.
-    arrival, run, limits : (jobs,) ndarray
+    arrival : (jobs,) ndarray
         Seconds.
     widths : (jobs,) ndarray of int
         Nodes.
+    run, limits : (jobs,) ndarray
+        Seconds.
     urgent : (jobs,) ndarray of bool
         Whether a job comes before those that are not.
     looks : int
@@ -169,6 +183,7 @@ def replay_easy(measured: Measurement) -> Array:
     Parameters
     ----------
     measured : Measurement
+        As its lab left it.
 
     Returns
     -------

@@ -42,13 +42,13 @@ class Row:
     load: float  #: of the jobs alone, without what Slurm adds
     mean: float  #: seconds of a job alone
     scv: float = 1.0  #: of it, at least 1
-    seed: int = 0
-    nodes: int = 8
+    seed: int = 0  #: of its jobs
+    nodes: int = 8  #: of its lab
     disks: int = 0  #: that jobs share
-    disk_discipline: Literal["fcfs", "ps"] = "fcfs"
+    disk_discipline: Literal["fcfs", "ps"] = "fcfs"  #: how a disk serves requests
     io_share: float = 0.0  #: of a job's time alone, in bursts between its bursts of computation
     bursts: int = 1  #: of either kind
-    jobs: int = 300
+    jobs: int = 300  #: their number
 
     @property
     def name(self) -> str:
@@ -58,12 +58,12 @@ class Row:
 
     @property
     def rigid(self) -> bool:
-        """Whether jobs ask for widths of their own."""
+        """True if jobs ask for widths of their own."""
         return "(" not in self.policy
 
     @property
     def gang(self) -> bool:
-        """Whether Slurm stops jobs for others' turns."""
+        """True if Slurm stops jobs for others' turns."""
         return self.policy.startswith("TS")
 
     @property
@@ -124,25 +124,37 @@ class Row:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What Slurm did with the jobs of a row, and what the lab measured of Slurm before."""
+    """Jobs of a row as Slurm ran them, and what the lab measured of Slurm before."""
 
-    row: Row
-    jobs: list[LabJob]
-    runs: list[LabRun]
+    row: Row  #: what was asked
+    jobs: list[LabJob]  #: as they were submitted
+    runs: list[LabRun]  #: as they ran
     start: list[float]  #: seconds from submission to the job's first moment on an idle machine
     dead: list[float]  #: seconds from a job's end to the start of the next one that waits
     slices: list[LabRun] = field(default_factory=list)  #: jobs that only take turns
-    sacct: str = ""
+    sacct: str = ""  #: its log, as text
     cpu_seconds: float = 0.0  #: of the daemons and clients, without the jobs
     load_average: float = 0.0  #: of the machine at the end
 
     def save(self, path: Path) -> None:
-        """Write all of it as JSON, whole or not at all."""
+        """Write all of it as JSON, whole or not at all.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        """
         write_whole(path, json.dumps(asdict(self)).encode())
 
     @classmethod
     def read(cls, path: Path) -> Measurement:
-        """Read what `save` wrote."""
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        """
         known: dict[str, Any] = json.loads(path.read_text())
         known["row"] = Row(**known["row"])
         known["jobs"] = [
@@ -169,12 +181,14 @@ def measure(row: Row, *, folder: Path | None = None) -> Measurement:
     Parameters
     ----------
     row : Row
+        What is asked of Slurm.
     folder : path_like, optional
         Of the lab; by default a temporary one.
 
     Returns
     -------
     Measurement
+        All that is known of the row, so that it can be compared without a Slurm.
 
     Raises
     ------

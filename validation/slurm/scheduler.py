@@ -34,10 +34,12 @@ def simulate_slurm(
 
     Parameters
     ----------
-    arrival, run, limits : (jobs,) array_like
-        Seconds; arrivals do not fall.
+    arrival : (jobs,) array_like
+        Seconds, not falling.
     widths : (jobs,) array_like of int
         Nodes that a job needs, at most `nodes`.
+    run, limits : (jobs,) array_like
+        Seconds.
     nodes : int
         Of the machine, alike and in a row: a job gets the shortest row of free ones that holds it.
     urgent : (jobs,) array_like of bool, optional
@@ -51,6 +53,7 @@ def simulate_slurm(
     Returns
     -------
     (jobs,) ndarray
+        Seconds.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What jobs of a lab do: they compute and ask disks, all in one process that keeps the time.
+"""Work of the jobs of a lab: they compute and ask disks, all in one process that keeps the time.
 
 A job that has its nodes says so through one pipe and waits for a word from another. Between the
 two this process lets its bursts pass, so that many virtual nodes take little of the real
@@ -58,11 +58,23 @@ class Service:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def command(self, number: int) -> list[str]:
-        """Return what the job of a number runs, where Slurm only gives it nodes."""
+        """Return what a job runs where Slurm only gives it nodes.
+
+        Parameters
+        ----------
+        number : int
+            Of the job.
+        """
         return ["/bin/sh", "-c", f"echo begin {number} - >{self._told}; read word <{self._own(number)}"]
 
     def batch_command(self, number: int) -> list[str]:
-        """Return what the job of a number runs, where Slurm runs and may stop it."""
+        """Return what a job runs where Slurm runs and may stop it.
+
+        Parameters
+        ----------
+        number : int
+            Of the job.
+        """
         return [
             sys.executable,
             "-I",
@@ -180,13 +192,25 @@ class Shared:
         return seconds - await self.done[key]
 
     def pause(self, key: int) -> None:
-        """Serve a request no further for now."""
+        """Stop the service of a request for now.
+
+        Parameters
+        ----------
+        key : int
+            Of the request.
+        """
         self.advance()
         self.paused.add(key)
         self._set_timer()
 
     def resume(self, key: int) -> None:
-        """Go on with a request."""
+        """Begin the service of a stopped request again.
+
+        Parameters
+        ----------
+        key : int
+            Of the request.
+        """
         self.advance()
         self.paused.discard(key)
         self._set_timer()

@@ -19,7 +19,7 @@ class LabJob:
     """A job as it is submitted."""
 
     arrival: float  #: seconds from the first
-    phases: Phases
+    phases: Phases  #: its bursts
     nodes: int = 0  #: that it asks for; 0 leaves that to the partition
     limit: int = 0  #: minutes that it may run; 0 for no limit of its own
     qos: str = ""  #: its quality of service, if it names one
@@ -55,13 +55,14 @@ def run_jobs(
     batch: bool = False,
     patience: float = 180.0,
 ) -> list[LabRun]:
-    """Submit jobs at their times and wait until all have ended.
+    """Run jobs: submit each at its time and wait until all have ended.
 
     Parameters
     ----------
     lab : Lab
         That is running.
     jobs : sequence of LabJob
+        In order of arrival.
     disks : int
         Disks that the jobs ask; none by default.
     disk_discipline : {"fcfs", "ps"}

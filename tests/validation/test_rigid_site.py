@@ -10,10 +10,10 @@ from qmodels.errors import ModelError
 from qmodels.io import JobLog, read_jobs
 from tests.command import called
 from validation.rigid import RigidJobs, simulate_rigid
+from validation.rigid.changes import days_drawn
 from validation.rigid.months import DAY, MONTH, site_log, waited_beside_idle
 from validation.rigid.report import site_findings, site_notes, site_report
 from validation.rigid.site import EXPLAINS, forecast, read_site
-from validation.rigid.whatif import days_drawn
 
 KTH = Path(__file__).parents[2].parent / "shared" / "data" / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz"
 

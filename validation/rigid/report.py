@@ -17,7 +17,7 @@ from validation.rigid.months import FEWEST_OF_MONTH
 from validation.rigid.site import EXPLAINS, MonthlyFit, SiteReading
 
 if TYPE_CHECKING:
-    from validation.rigid.whatif import WhatIf
+    from validation.rigid.changes import SiteChange
 
 #: Part of the waiting beside idle processors from which on absolute waits of the model are not the site's.
 _NOT_OURS = 0.5
@@ -204,12 +204,12 @@ def _no_explanation(reading: SiteReading) -> str:
     )
 
 
-def _ratio(change: WhatIf) -> str:
+def _ratio(change: SiteChange) -> str:
     """Return the ratio of all jobs with its interval, or why there is none."""
     return change.note or _interval(change.ratio, change.low, change.high)
 
 
-def _part(name: str, change: WhatIf) -> str:
+def _part(name: str, change: SiteChange) -> str:
     """Return the ratio of a class of sizes."""
     return _interval(*change.by_class[name]) if name in change.by_class else "-"
 

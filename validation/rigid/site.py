@@ -15,11 +15,11 @@ from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
 from validation.analysis.seeding import stream
 from validation.jobs.disciplines import EASY
+from validation.rigid.changes import SiteChange, days_drawn, site_changes
 from validation.rigid.mixes import saturated_rates
 from validation.rigid.model import RigidJobs
 from validation.rigid.months import SiteLog, in_use, waited_beside_idle
 from validation.rigid.simulator import simulate_rigid
-from validation.rigid.whatif import WhatIf, days_drawn, what_ifs
 
 #: Usable parts of the machine and caps per user, as parts of the machine, that are tried; infinity is no cap.
 PARTS: Final = (1.0, 0.95, 0.9, 0.85, 0.8)
@@ -130,7 +130,7 @@ class SiteReading(Result):
         None where there are too few months.
     saturated : tuple of SaturatedSite
         By discipline.
-    changes : tuple of WhatIf
+    changes : tuple of SiteChange
         What changes would do.
     next_month : NextMonth or None
         None where there are too few months.
@@ -147,7 +147,7 @@ class SiteReading(Result):
     recorded: Array
     fit: MonthlyFit | None
     saturated: tuple[SaturatedSite, ...]
-    changes: tuple[WhatIf, ...]
+    changes: tuple[SiteChange, ...]
     next_month: NextMonth | None
     beside: Array = field(repr=False)
 
@@ -261,7 +261,7 @@ def read_site(
     recent = _recent(log)
     saturated = _saturated(log, recent, resamples, seed)
     limit = next((each.share for each in saturated if each.name == "EASY, 200 jobs looked at"), math.nan)
-    changes = what_ifs(
+    changes = site_changes(
         log, recent, None if fit is None else (fit.part, fit.cap), limit, resamples=resamples, seed=seed
     )
     span = max(float(recent.submit[-1] - recent.submit[0]), float(recent.run.max()))

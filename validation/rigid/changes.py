@@ -22,7 +22,7 @@ _SHORT = 3600.0
 
 
 @dataclass(frozen=True)
-class WhatIf(Record):
+class SiteChange(Record):
     """Ratio of simulated mean waits, after a change and before.
 
     Parameters
@@ -124,7 +124,7 @@ def _changes(log: SiteLog, cap: float) -> list[_Change]:
     return changes
 
 
-def what_ifs(
+def site_changes(
     log: SiteLog,
     recent: RigidJobs,
     fit: tuple[float, float] | None,
@@ -132,7 +132,7 @@ def what_ifs(
     *,
     resamples: int,
     seed: int,
-) -> tuple[WhatIf, ...]:
+) -> tuple[SiteChange, ...]:
     """Return what changes would do to the waits of the last months.
 
     Parameters
@@ -166,18 +166,18 @@ def what_ifs(
                 f"the jobs would ask for {asked:.0%} of the machine, and the mix can use {saturation:.0%}: "
                 f"the queue would grow by {growth:,.0f} processor-hours a day"
             )
-            found.append(WhatIf(change.name, math.nan, math.nan, math.nan, {}, note))
+            found.append(SiteChange(change.name, math.nan, math.nan, math.nan, {}, note))
             continue
         after = [_by_class(log, jobs, change.waits(log, jobs, part, cap)) for jobs in draws]
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.array(after) / np.array(before)
         every, *classes = [_interval(column) for column in ratios.T]
         if every is None:
-            found.append(WhatIf(change.name, math.nan, math.nan, math.nan, {}, "hardly anybody waits"))
+            found.append(SiteChange(change.name, math.nan, math.nan, math.nan, {}, "hardly anybody waits"))
             continue
         names = log.class_names
         by_class = {name: each for name, each in zip(names, classes, strict=True) if each is not None}
-        found.append(WhatIf(change.name, *every, by_class))
+        found.append(SiteChange(change.name, *every, by_class))
     return tuple(found)
 
 

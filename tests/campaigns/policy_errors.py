@@ -213,7 +213,9 @@ def regime_of(row: Mapping[str, Any]) -> str:
 
 def _family(row: Mapping[str, Any]) -> str:
     """Return the name under which the errors of a row's model are recorded."""
-    return MODELS.made(row["model"]).family(turns="cpu=ps" not in row["policy"])
+    return MODELS.made(row["model"]).family(
+        turns=row["policy"].startswith("TS(") and "cpu=ps" not in row["policy"]
+    )
 
 
 def _rounded_up(error: float | None) -> str:

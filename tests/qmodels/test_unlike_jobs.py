@@ -119,7 +119,7 @@ def test_what_a_burst_gains_from_processors_is_told_from_what_a_job_gains():
 
 @pytest.mark.parametrize("model", ["burst-classes", "job-classes", "sized-bursts"])
 def test_a_model_says_what_it_cannot_follow(model):
-    policy = TimeSharing(4, 1) if model == "burst-classes" else SpaceSharing(64, 1)
+    policy = TimeSharing(4, 1) if model == "burst-classes" else SpaceSharing(64, 1)  # too many, too regular
     work = Workload.from_scv(fixed(1.0, 3.0, 2), demand_scv=0.1)
     with pytest.raises(ModelError, match="simulate"):
         predict(policy, System(64, 1), work, load=0.3, model=model)

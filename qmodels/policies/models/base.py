@@ -294,7 +294,8 @@ class SolvedQueue:
     @property
     def family(self) -> str:
         """Under which name errors are recorded."""
-        turns = self.policy.arrangement(self.system).cpu_discipline == "fcfs"
+        arrangement = self.policy.arrangement(self.system)
+        turns = arrangement.cpu_discipline == "fcfs" and arrangement.placement == "idle-first"
         return self.built.model.family(turns=turns)
 
     @property

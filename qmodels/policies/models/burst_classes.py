@@ -1,4 +1,4 @@
-"""The model of unlike jobs in turns: each in a burst of its class, in turn with those beside it."""
+"""The model of unlike bursts in turn at one place: each job in a burst of its class."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ Array = NDArray[np.float64]
 #: States with all partitions taken, and of all levels, up to which jobs are followed by burst.
 MOST_STATES: Final = 500
 _ALL_STATES: Final = 8000
+#: A demand so variable that at a disk in turn a large job's burst matters more than its mean speed.
+_BLOCKING: Final = 5.0
 
 
 @MODELS.register
@@ -39,11 +41,17 @@ class BurstClasses(AbstractModel):
 
     name = "burst-classes"
     rank = 24
-    placement = "idle-first"
 
     def suits(self, case: Case) -> bool:
-        """See `AbstractModel.suits`: jobs of several classes in turns, at one disk partition."""
+        """See `AbstractModel.suits`: jobs of several classes in turns at all processors, or one disk."""
         at, workload = case.arrangement, case.workload
+        if _at_the_disk(case):
+            return (
+                not case.given
+                and not workload.has_bursts
+                and workload.demand.scv > _BLOCKING
+                and (_followed(case) is not None)
+            )
         if (
             case.given
             or at.multiprogramming == 1
@@ -63,7 +71,7 @@ class BurstClasses(AbstractModel):
 
     def family(self, *, turns: bool) -> str:
         """See `AbstractModel.family`: of the same systems, by another model."""
-        return "time-sharing, turns"
+        return "time-sharing, turns" if turns else "speed-scaled"
 
     def build(self, case: Case) -> BuiltModel:
         """See `AbstractModel.build`.
@@ -102,8 +110,10 @@ class BurstClasses(AbstractModel):
 class _Followed:
     """The running jobs of a case by class and burst."""
 
-    def __init__(self, arrangement: Arrangement, workload: Workload, table: StageTable) -> None:
-        self.arrangement, self.workload, self.table = arrangement, workload, table
+    def __init__(
+        self, arrangement: Arrangement, workload: Workload, table: StageTable, *, at_disk: bool
+    ) -> None:
+        self.arrangement, self.workload, self.table, self.at_disk = arrangement, workload, table, at_disk
         self.order = table.stages.order
 
     @property
@@ -122,30 +132,37 @@ class _Followed:
     @property
     def simplifications(self) -> tuple[str, ...]:
         """What is not followed; () for nothing."""
-        return () if self.arrangement.system.disk_discipline == "ps" else (TAKEN_AS_SHARED,)
+        said = () if self.arrangement.sizes_hold else ("partitions taken at their mean size",)
+        shared = self.arrangement.system.disk_discipline != "ps" and not self.at_disk
+        return (*said, TAKEN_AS_SHARED) if shared else said
 
     def running(self) -> RunningChain:
         """Return the chain of the running jobs."""
-        c, table = self.arrangement.max_running, self.table
+        c, table, at = self.arrangement.max_running, self.table, self.arrangement
         ways, kind, transfers = Occupancies.of(c, self.order), table.kind, table.stages.transfers
-        moving = np.asarray(ways.counts[:, transfers].sum(axis=1))
+        in_turn = transfers if self.at_disk else ~transfers
         there, elsewhere = (
             np.stack([ways.counts[:, here & (kind == r)].sum(axis=1) for r in range(means.size)], axis=1)
-            for here, means in ((~transfers, table.cpu), (transfers, table.io))
+            for here, means in ((in_turn, table.cpu), (~in_turn, table.io))
         )
-        speeds = np.empty((moving.size, self.order))
-        speeds[:, transfers] = 1.0 / np.maximum(moving, 1)[:, None]
-        speeds[:, ~transfers] = self._in_turn(there, elsewhere)[:, kind[~transfers]]
+        others = elsewhere.sum(axis=1)
+        speeds = np.empty((others.size, self.order))
+        speeds[:, ~in_turn] = 1.0 if self.at_disk else 1.0 / np.maximum(others, 1)[:, None]
+        speeds[:, in_turn] = self._in_turn(there, elsewhere)[:, kind[in_turn]]
         staged = StagedJobs.of(ways, [table.stages] * (c + 1), speeds)
-        busy = [np.asarray(x > 0, dtype=float) for x in (there.sum(axis=1), moving)]
-        system = self.arrangement.system
+        served = np.asarray(there.sum(axis=1) > 0, dtype=float)
+        p = at.mean_processors(1)
+        if self.at_disk:
+            return RunningChain(staged.centre(), others * p, served * at.disks, staged=staged)
         return RunningChain(
-            staged.centre(), busy[0] * system.processors, busy[1] * self.arrangement.disks, staged=staged
+            staged.centre(), served * p, np.asarray(others > 0, dtype=float) * at.disks, staged=staged
         )
 
     def _in_turn(self, there: NDArray[np.int32], elsewhere: NDArray[np.int32]) -> Array:
         """Return the part of the processors that each job of a class has that is there, (states, S)."""
         bursts, away, drawn = self.table.cpu, self.table.io, self.table.drawn
+        if self.at_disk:
+            bursts, away = away, bursts
         if drawn is not None:  # whatever the kind of its transfer, any burst may be next
             away = np.array([float(self.table.io_mean)])
         found = np.zeros(there.shape)
@@ -159,7 +176,7 @@ class _Followed:
             else:
                 jobs = (sum(here) + sum(gone),) if drawn is not None else _added(here, gone)
                 asked = None if drawn is None else tuple(drawn.tolist())
-                found[row] = served(jobs, *means, False, asked).given[tuple(here)]
+                found[row] = served(jobs, *means, self.at_disk, asked).given[tuple(here)]
         return np.asarray(found / np.maximum(there, 1))
 
 
@@ -168,10 +185,24 @@ def _added(first: list[int], second: list[int]) -> tuple[int, ...]:
     return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
+def _at_the_disk(case: Case) -> bool:
+    """Return whether static partitions of one size take turns at one disk partition."""
+    at = case.arrangement
+    return (
+        at.placement == "fewest-at-disk"
+        and not at.repartitioned
+        and at.used_disk_partitions == 1
+        and at.processor_partitions > 1
+        and len(set(at.sizes or ())) <= 1
+        and case.system.disk_discipline != "ps"
+    )
+
+
 def _followed(case: Case) -> _Followed | None:
     """Return the jobs of a case by class; None where they cannot be followed."""
-    arrangement, workload = case.arrangement, case.workload
-    if workload.mix == "mean" or arrangement.processor_partitions > 1:
+    arrangement, workload, at_disk = case.arrangement.at_mean_sizes(), case.workload, _at_the_disk(case)
+    one = at_disk or (arrangement.placement == "idle-first" and arrangement.processor_partitions == 1)
+    if workload.mix == "mean" or not one or (at_disk and workload.has_bursts):
         return None
     at, program = case.policy.allotment(case.system), workload.program
     # how many bursts a job has left, where that is fixed, shows in who leaves first: without I/O
@@ -182,9 +213,9 @@ def _followed(case: Case) -> _Followed | None:
         if workload.has_bursts:
             table = burst_stages(workload, *at, rounds)
         else:
-            classes = sized_classes(workload, *at, rounds)
+            classes = sized_classes(workload, *at, rounds, blocking=at_disk)
             table = None if classes is None else stages_of(classes, workload, *at)
-        found = None if table is None else _Followed(arrangement, workload, table)
+        found = None if table is None else _Followed(arrangement, workload, table, at_disk=at_disk)
         if found is not None and found.fits:
             return found
     return None

@@ -16,7 +16,7 @@ from scipy.stats import binomtest, t
 
 from qmodels import Phase, Program, System, Workload, predict
 from qmodels.policies.labels import as_policy
-from tests.campaigns.pieces import journal_rows, measured_rows
+from tests.campaigns.pieces import COLLECTED, journal_rows, measured_rows
 from tests.campaigns.record import write_record
 from validation.sharing.draws import draw, job_source
 from validation.sharing.event_loop import play_jobs
@@ -107,7 +107,14 @@ def main(journal: str, first: str = "", last: str = "") -> None:
     facts["exact"] = sum(row["method"] == "exact" for row in rows)
     command = "python -m tests.campaigns.backlogs JOURNAL FIRST LAST, then JOURNAL"
     write_record(
-        "backlogs", rows, command=command, seed=SEED, systems=len(rows), replications=REPLICATIONS, **facts
+        "backlogs",
+        rows,
+        command=command,
+        seed=SEED,
+        systems=len(rows),
+        replications=REPLICATIONS,
+        note=COLLECTED,
+        **facts,
     )
     print(facts)
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import t
 
 from phasefit import match_moments
-from tests.campaigns.pieces import journal_rows, measured_rows
+from tests.campaigns.pieces import COLLECTED, journal_rows, measured_rows
 from tests.campaigns.record import write_record
 from validation.malleable import random_jobs, simulate_jobs
 from validation.malleable.jobs import inelastic, power
@@ -133,7 +133,14 @@ def order_facts(rows):
         for assumed in (True, False)
     }
     ratios = [row["reverse_over_first"] for row in rows if row["assumption"]]
-    return facts | {"largest_gain": max(ratios), "median_gain": float(np.median(ratios))}
+    one_pair = [row for row in rows if row["assumption"] and row["phases"] == 1]
+    return facts | {
+        "largest_gain": max(ratios),
+        "median_gain": float(np.median(ratios)),
+        "largest_loss_where_not": 1.0 - min(row["reverse_over_first"] for row in rows),
+        "one_pair_of_phases_where_assumed": len(one_pair),
+        "later_of_one_pair_where_assumed": sum(row["verdict"] == "later" for row in one_pair),
+    }
 
 
 def _interval(differences, mean):
@@ -158,6 +165,7 @@ def main(part: str, journal: str, first: str = "", last: str = "") -> None:
         systems=len(rows),
         replications=REPLICATIONS,
         jobs=JOBS[part],
+        note=COLLECTED,
         **facts,
     )
     print(facts)

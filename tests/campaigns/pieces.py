@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Final
+
+#: Said in records of campaigns that were measured in pieces.
+COLLECTED: Final = "measured in pieces side by side; cpu_seconds is of collecting them alone"
 
 
 def measured_rows(journal: Path, measure: Callable[[int], dict[str, object]], numbers: Iterable[int]) -> None:

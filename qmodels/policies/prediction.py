@@ -22,7 +22,7 @@ from qmodels.policies.labels import as_policy
 from qmodels.policies.methods import exact_for_its_laws, method_of
 from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.build import built_model, solved_queue
-from qmodels.policies.models.described import choice_of, described_times
+from qmodels.policies.models.described import described_as, described_times
 from qmodels.policies.models.fitted import error_of_fit
 from qmodels.policies.models.recorded_errors import SHARES
 from qmodels.policies.models.response import TimeLaw, percentile_of, response_of, wait_of
@@ -422,7 +422,7 @@ def predict(
         rate = share("utilisation", utilisation, zero=False, one=False) * built.capacity
     solved = solved_queue(built, policy, system, workload, rate)
     solution, at_work = solved.chain, solved.queue.running
-    choice, drawn = choice_of(workload), described_times(solved)
+    drawn = described_times(solved)
     mean_wait, mean_response = solution.mean_excess() / rate, solution.mean_level() / rate
     if drawn is not None:
         mean_wait, mean_response = drawn.means
@@ -443,7 +443,7 @@ def predict(
         states=at_work.sizes[-1] * workload.arrivals.order,
         model=built.name,
         reduction=built.reduction,
-        description="" if choice is None else str(choice),
+        description=described_as(solved),
         half_width=None if running is None else _half_width(running, policy, system, workload, model, rate),
         speeds="" if running is None else (running.source or "given by hand"),
         seconds=time.perf_counter() - started,

@@ -4,7 +4,7 @@
 `tests.campaigns.unseen_processes`, fits it for each load, and asks a queue of one exponential server for
 the mean wait, with the fitted process at the true rate, and with the load as the history tells it the
 error that is stated. The truth is two runs of 600,000 jobs by a recursion that shares no code with the
-package. It takes some fifteen minutes of a processor.
+package. It takes some two minutes of a processor.
 """
 
 from __future__ import annotations

@@ -124,5 +124,7 @@ def test_a_short_log_has_independent_jobs_and_other_words_are_refused(rng):
     of_a_day = History(rng.exponential(60.0, 1000), rng.exponential(1.0, 1000), None)
     found = predict("SP(1,1)", MACHINE, workload_of(of_a_day), utilisation=0.5)
     assert found.description == "independent gaps and sizes"
+    with pytest.raises(ModelError, match="too few to put them in random order"):
+        predict("SP(1,1)", MACHINE, workload_of(of_a_day, description="days"), utilisation=0.5)
     with pytest.raises(ModelError, match="description"):
         workload_of(few, description="weeks")

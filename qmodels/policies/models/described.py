@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from phasefit import MAP, PhaseType, match_moments
 from phasefit.arrays import Array
 from phasefit.records import Law, Record
-from qmodels.networks.histories import Choice, chosen_description, history_of
+from qmodels.errors import ModelError
+from qmodels.networks.histories import DESCRIPTIONS, Choice, chosen_description, history_of
 from qmodels.networks.replay import replayed
 from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.fitted import is_all_of_the_job, queue_alike
@@ -84,9 +85,20 @@ def choice_of(workload: Workload) -> Choice | None:
     ----------
     workload : Workload
         One whose `description` names another gets that.
+
+    Raises
+    ------
+    ModelError
+        If days of a log are asked for that has too few.
     """
-    if workload.has_bursts or history_of(workload.arrivals, workload.demand) is None:
+    history = None if workload.has_bursts else history_of(workload.arrivals, workload.demand)
+    if history is None:
         return None
+    if workload.description == "days" and not history.block_days:
+        raise ModelError(
+            f"a log of {history.times[-1] / 86_400.0:.3g} days has too few to put them in random order; it "
+            f'takes eight: use description "auto" or "sessions", or a longer part of the log'
+        )
     if workload.description == "auto":
         return chosen_description(workload.arrivals, workload.demand)
     return Choice(workload.description, {})
@@ -111,6 +123,21 @@ def arrivals_at(workload: Workload, load: float) -> PhaseType | MAP:
     return law._with_origin(workload.arrivals.fitted_to)
 
 
+def described_as(solved: SolvedQueue) -> str:
+    """Return what the jobs of a log are taken for in a queue, and why; "" where laws were given.
+
+    Parameters
+    ----------
+    solved : SolvedQueue
+    """
+    choice = choice_of(solved.workload)
+    if choice is None:
+        return ""
+    if choice.name in ("sessions", "days") and described_times(solved) is None:
+        return f"{DESCRIPTIONS['independent']} (jobs of a mix, or of too large a chain, are not drawn)"
+    return str(choice)
+
+
 @lru_cache(maxsize=4)
 def described_times(solved: SolvedQueue) -> DescribedTimes | None:
     """Return the times of jobs like the log's in a queue; None where its laws say them.
@@ -130,7 +157,7 @@ def described_times(solved: SolvedQueue) -> DescribedTimes | None:
         return None
     history = history_of(solved.workload.arrivals, solved.workload.demand)
     alike = queue_alike(solved)
-    if history is None or alike is None or (choice.name == "days" and not history.block_days):
+    if history is None or alike is None:
         return None
     speeds, wait, response = alike
     per_gap = solved.queue.arrivals.mean / history.gaps.mean()

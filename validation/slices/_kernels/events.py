@@ -14,7 +14,16 @@ import numpy as np
 from numba import njit
 
 from validation.allocation.searches import largest_free_box
-from validation.slices._kernels.placing import COMPILED, INLINED, copied, finds, gives_back, listed, takes
+from validation.slices._kernels.placing import (
+    COMPILED,
+    INLINED,
+    WITHIN,
+    copied,
+    finds,
+    gives_back,
+    listed,
+    takes,
+)
 
 LOSS, FCFS, FIRST_FIT, EASY = 0, 1, 2, 3
 
@@ -57,7 +66,7 @@ class Tally(NamedTuple):
     events: np.ndarray  #: (2,) events, looks
 
 
-@njit(**INLINED)
+@njit(**WITHIN)
 def _oldest(queue):
     """Who has waited longest of all, or -1."""
     oldest = np.int64(-1)
@@ -68,7 +77,7 @@ def _oldest(queue):
     return oldest
 
 
-@njit(**INLINED)
+@njit(**WITHIN)
 def _waits(queue, jobs, j):
     c = jobs.of[j]
     queue.after[j] = -1
@@ -80,7 +89,7 @@ def _waits(queue, jobs, j):
     queue.numbers[1] += 1
 
 
-@njit(**INLINED)
+@njit(**WITHIN)
 def _leaves(queue, c, before):
     """Take the job behind `before` (-1: the first) out of the queue of its class."""
     j = queue.first[c] if before < 0 else queue.after[before]
@@ -93,7 +102,7 @@ def _leaves(queue, c, before):
     queue.numbers[1] -= 1
 
 
-@njit(**INLINED)
+@njit(**WITHIN)
 def _runs(place, held, queue, jobs, j, now):
     """Job j takes the place that was found for it."""
     listed(place, held, jobs.of[j])
@@ -107,7 +116,7 @@ def _runs(place, held, queue, jobs, j, now):
     queue.numbers[3] += 1
 
 
-@njit(**INLINED)
+@njit(**WITHIN)
 def _tops_up(queue, jobs, window, now):
     """Let jobs in until so many wait."""
     while queue.numbers[1] < window and queue.numbers[2] < jobs.of.size:
@@ -126,7 +135,7 @@ def _starts_heads(place, held, queue, jobs, window, now):
         if queue.failed[c] or not finds(place, held, c, np.bool_(True)):
             queue.failed[c] = True
             break
-        _leaves(queue, c, -1)
+        _leaves(queue, c, np.int64(-1))
         _runs(place, held, queue, jobs, j, now)
         if window > 0:
             _tops_up(queue, jobs, window, now)
@@ -147,7 +156,7 @@ def _starts_any(place, held, queue, jobs, window, now):
             break
         c = jobs.of[j]
         if finds(place, held, c, np.bool_(True)):
-            _leaves(queue, c, -1)
+            _leaves(queue, c, np.int64(-1))
             _runs(place, held, queue, jobs, j, now)
             if window > 0:
                 _tops_up(queue, jobs, window, now)
@@ -241,7 +250,7 @@ def _schedules(place, held, later, queue, jobs, discipline, window, now):
                 again = True
 
 
-@njit(**INLINED)
+@njit(**WITHIN)
 def _next_end(queue):
     best, soonest = -1, np.inf
     for i in range(queue.numbers[0]):

@@ -25,7 +25,9 @@ from validation.allocation.searches import (
 FIRST, BEST, ALIGNED, ROOMIEST, ANY, CURVE, RUNS = 0, 1, 2, 3, 4, 5, 6
 COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy"}
 # A function that is compiled by itself is optimised again with each that calls it: what calls
-# `finds` is made a part of `play`, so that the placing of boxes is optimised twice, not ten times.
+# `finds` is made a part of `play`, so that the placing of boxes is optimised twice, not ten times. What is
+# called from several places and does not call `finds` is compiled by itself: its copies took nearly half of
+# the compilation of `play`.
 # A literal that is handed on makes another type of its own, and another copy of all that it is handed to:
 # hence `np.int64(-1)` and `np.bool_(True)`.
 INLINED: Any = COMPILED | {"inline": "always"}

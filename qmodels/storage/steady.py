@@ -120,7 +120,7 @@ def _station(stages: Sequence[StageCurve], others: float) -> _Station:
 
 
 class _Visit(NamedTuple):
-    """Figures of what programs meet at a storage in steady state."""
+    """Encounter of programs with a storage in steady state."""
 
     response: float  #: mean seconds of a program
     throughput: float  #: programs per second

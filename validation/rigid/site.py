@@ -26,6 +26,8 @@ PARTS: Final = (1.0, 0.95, 0.9, 0.85, 0.8)
 CAPS: Final = (math.inf, 0.5, 0.25, 0.125)
 #: Fewest whole months of which two numbers are found and tested.
 _FEWEST_MONTHS = 4
+#: Fewest months of a second half whose order counts: three are in the right one once in six by chance.
+_FEWEST_RANKED = 5
 #: Median error (natural logarithm) up to which the model explains a site; rank correlation from which
 #: it explains the order of its months.
 EXPLAINED, ORDERED = 0.35, 0.5
@@ -53,7 +55,7 @@ class MonthlyFit(Record):
     plain : float
         Median over the second half with the whole machine and no cap.
     order : float
-        Rank correlation of simulated and recorded months of the second half.
+        Rank correlation of simulated and recorded months of the second half; NaN for fewer than five.
     verdict : str
         Whether the model explains the site, in words.
     waits : (n,) ndarray
@@ -361,7 +363,7 @@ def fit_months(log: SiteLog) -> MonthlyFit | None:
     known = by_class[second] > 1.0
     classes = _errors(log.means_by_class(waits)[second], by_class[second])[known]
     order = math.nan
-    if second.size > 2 and np.ptp(simulated[second]) > 0 and np.ptp(recorded[second]) > 0:
+    if second.size >= _FEWEST_RANKED and np.ptp(simulated[second]) > 0 and np.ptp(recorded[second]) > 0:
         order = float(spearmanr(simulated[second], recorded[second]).statistic)
     median = float(np.median(tested))
     verdict = EXPLAINS if median <= EXPLAINED else ORDERS if order >= ORDERED else DOES_NOT

@@ -9,6 +9,8 @@ import pytest
 from qmodels import DynamicPartitioning, SpaceSharing, System, TimeSharing
 from qmodels.exports.slurm import as_slurm
 from qmodels.io import read_jobs
+from tests.campaigns.record import FOLDER
+from tests.campaigns.slurm import BEGIN, END, PAGE, page_table
 from tests.command import called
 from validation.rigid import NodeGroup, RigidJobs, RigidMachine, Weights, simulate_rigid
 from validation.slurm.lab import missing
@@ -151,6 +153,11 @@ def test_the_public_log_of_a_real_slurm_is_replayed_by_nodes_and_weights(shared_
     assert log["wait"].mean() == pytest.approx(12_301.354)
     assert simulate_rigid(by_cores, 120, "EASY").mean_wait == pytest.approx(3_095.8, abs=0.1)
     assert simulate_rigid(jobs, machine, "EASY", weights=weights).mean_wait == pytest.approx(7_811.0, abs=0.1)
+
+
+def test_the_page_shows_the_rows_on_record():
+    table = pd.read_csv(FOLDER / "slurm.csv")
+    assert f"{BEGIN}\n{page_table(table)}\n{END}" in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

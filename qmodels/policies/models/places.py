@@ -31,6 +31,7 @@ class Places(AbstractModel):
     name = "places"
     rank = 35
     placement = "fewest-at-disk"
+    followed_by = "speed-scaled"
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: partitions of unequal size, few enough to be followed."""

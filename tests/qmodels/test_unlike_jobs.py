@@ -110,8 +110,7 @@ def test_places_have_percentiles_where_sizes_are_nearly_equal():
 def test_places_with_disks_of_their_own_are_exact():
     work = Workload.from_scv(Program([Phase(io=1.0, cpu=6.0)]), demand_scv=3.0)
     given = SpaceSharing(2, 2, sizes=(5, 1)), System(6, 2), work
-    found = predict(*given, load=0.4)
-    one = predict(*given, load=0.4, model="speed-scaled")
+    found, one = (predict(*given, load=0.4, model=model) for model in ("places", "speed-scaled"))
     assert found.method == one.method == "exact"
     assert found.mean_response == pytest.approx(one.mean_response, rel=1e-9)
 

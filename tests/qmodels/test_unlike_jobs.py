@@ -97,11 +97,20 @@ def test_places_of_one_size_are_no_places():
     assert found == pytest.approx(one, rel=1e-9)
 
 
+def test_places_have_percentiles_where_sizes_are_nearly_equal():
+    work = Workload.from_scv(Program([Phase(io=4.0, cpu=16.0)]), demand_scv=3.0)
+    found = predict(SpaceSharing(3, 2), System(10, 3), work, load=0.4)
+    assert found.model == "places"
+    one = predict(SpaceSharing(3, 2), System(10, 3), work, load=0.4, model="speed-scaled")
+    assert found.percentile(0.95) / one.percentile(0.95) == pytest.approx(
+        found.mean_response / one.mean_response, rel=1e-9
+    )
+
+
 def test_places_with_disks_of_their_own_are_exact():
     work = Workload.from_scv(Program([Phase(io=1.0, cpu=6.0)]), demand_scv=3.0)
     given = SpaceSharing(2, 2, sizes=(5, 1)), System(6, 2), work
-    found = predict(*given, load=0.4)
-    one = predict(*given, load=0.4, model="speed-scaled")
+    found, one = (predict(*given, load=0.4, model=model) for model in ("places", "speed-scaled"))
     assert found.method == one.method == "exact"
     assert found.mean_response == pytest.approx(one.mean_response, rel=1e-9)
 

@@ -35,7 +35,7 @@ _ALL_STATES: Final = 12_000
 _MOST_CONTENTS: Final = 1000
 #: A law of demand may be put more simply where a job's second moment changes by less.
 _NEAR: Final = 0.2
-#: Shares of I/O in a job's time that differ by less are one.
+#: Shares of I/O in a job's time, and capacities, that differ by less are one.
 _SAME: Final = 1e-9
 
 
@@ -91,9 +91,14 @@ class JobClasses(AbstractModel):
             "use a demand law of lower order or fewer partitions",
         )
         saturated = counted.running(None)
-        said = (*counted.disks.simplifications, *counted.reduced)
+        said = [*counted.disks.simplifications, *counted.reduced]
+        if case.approximation:
+            said.append("programs that do not scale alike, each at the mean speed of its jobs")
+        # disks that are shared carry as much of a mix as of mean jobs; the chain may say a little more
+        shared = not counted.in_turn and saturated.capacity >= case.capacity * (1.0 - _SAME)
+        most = case.capacity if shared else saturated.capacity
         at_rate = counted.running if counted.disks.depends_on_arrivals else None
-        return BuiltModel(self, saturated, False, saturated.capacity, said, at_rate=at_rate)
+        return BuiltModel(self, saturated, False, most, tuple(said), at_rate=at_rate)
 
 
 def _several(workload: Workload) -> bool:

@@ -31,12 +31,14 @@ class Places(AbstractModel):
     name = "places"
     rank = 35
     placement = "fewest-at-disk"
+    followed_by = "speed-scaled"
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: partitions of unequal size, few enough to be followed."""
         at = case.arrangement
         unequal = len(set(at.partition_sizes)) > 1 or len(set(at.disk_sizes)) > 1
-        if case.given or at.repartitioned or not unequal:
+        # given sizes with disks of their own are exact in the speed-scaled model, too
+        if case.given or at.repartitioned or not unequal or (at.private and at.sizes):
             return False
         if case.workload.has_bursts and len(set(at.sizes or ())) <= 1:
             return False

@@ -234,6 +234,9 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     runs at the slowest speed, and those that arrive behind the job by then are few: next to a
     capacity the chain is many times smaller than that of the whole law.
 
+    In the states of a model of unequal partitions no job can be told from the others; where the
+    speed-scaled model has one speed for all, its percentiles are taken, as much larger as the mean is.
+
     Examples
     --------
     >>> from qmodels import Phase, Program, SpaceSharing, System, Workload, predict
@@ -245,6 +248,9 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     horizon, running = inf, _checked(solved).queue.running
     if described_times(solved) is not None:
         return response_of(solved).percentile(q)
+    if solved.built.model.followed_by:
+        other = _stand_in(solved)
+        return percentile_of(other, q, memory=memory) * (_mean(solved) / _mean(other))
     try:
         share = probabilities("q", q)
     except ModelError:
@@ -254,6 +260,22 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
         if slow is not None:
             horizon = (1.0 + _ROUNDING) * nearly(slow, float(share.max()), above=True)
     return _response(solved, TRUNCATION, memory, horizon).percentile(q)
+
+
+def _stand_in(solved: SolvedQueue) -> SolvedQueue:
+    """Return the queue of the model whose jobs are followed in place of those of this one."""
+    # that module needs this package's models, and they this one
+    from qmodels.policies.models.build import built_model, solved_queue
+
+    given = solved.policy, solved.system, solved.workload
+    return solved_queue(
+        built_model(*given, solved.built.model.followed_by), *given, solved.queue.arrival_rate
+    )
+
+
+def _mean(solved: SolvedQueue) -> float:
+    """Return the mean response, by Little's law."""
+    return float(solved.chain.mean_level()) / solved.queue.arrival_rate
 
 
 def least_percentile(solved: SolvedQueue, q: float) -> float:

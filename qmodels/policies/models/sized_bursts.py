@@ -25,6 +25,8 @@ MOST_STATES: Final = 400
 _ALL_STATES: Final = 6000
 #: Bursts of a job beyond which what it does now says little of how fast it gets on.
 _MOST_BURSTS: Final = 16
+#: Bursts of a job from which on it may end anywhere: with fewer, jobs without any I/O would show.
+_SEVERAL: Final = 4
 #: Shares of I/O in a job's time that differ by less are one.
 _SAME: Final = 1e-6
 
@@ -104,12 +106,14 @@ def _stages(case: Case) -> list[JobStages] | None:
     if workload.has_bursts or workload.mix == "mean" or not shared or len(set(at.sizes or ())) > 1:
         return None
     at, c = at.at_mean_sizes(), at.max_running
-    found = _without_memory(case) or _by_size(case)
-    if not found or len({each.order for each in found}) > 1:
-        return None
-    sizes = _sizes(c, found[0].order)
-    few = sizes[-1] * workload.arrivals.order <= MOST_STATES and sum(sizes) <= _ALL_STATES
-    return found if few else None
+    for made in (_by_size, _without_memory):
+        found = made(case)
+        if not found or len({each.order for each in found}) > 1:
+            continue
+        sizes = _sizes(c, found[0].order)
+        if sizes[-1] * workload.arrivals.order <= MOST_STATES and sum(sizes) <= _ALL_STATES:
+            return found
+    return None
 
 
 def _by_size(case: Case) -> list[JobStages]:
@@ -130,7 +134,7 @@ def _without_memory(case: Case) -> list[JobStages]:
     all partitions taken spend the right part of it on either.
     """
     law, program, at = case.workload.demand, case.workload.program, case.arrangement.at_mean_sizes()
-    if law.jumps.any() or len(parts(program)) > 1:
+    if law.jumps.any() or len(parts(program)) > 1 or float(program.mean_phases) < _SEVERAL:
         return []
     whole = np.array([float(time(*case.policy.allotment(case.system))) for time in _times(program)])
     if whole.min() == 0.0:

@@ -106,16 +106,8 @@ def main(journal: str, first: str = "", last: str = "") -> None:
     facts = {key.replace("0.", "p"): value for key, value in counts.items()}
     facts["exact"] = sum(row["method"] == "exact" for row in rows)
     command = "python -m tests.campaigns.backlogs JOURNAL FIRST LAST, then JOURNAL"
-    write_record(
-        "backlogs",
-        rows,
-        command=command,
-        seed=SEED,
-        systems=len(rows),
-        replications=REPLICATIONS,
-        note=COLLECTED,
-        **facts,
-    )
+    facts |= {"seed": SEED, "systems": len(rows), "replications": REPLICATIONS, "note": COLLECTED}
+    write_record("backlogs", rows, command=command, **facts)
     print(facts)
 
 

@@ -130,6 +130,7 @@ def the_record_again() -> None:
     """Predict anew what other models take today, and make the tables anew."""
     rows = pd.read_csv(FOLDER / "recorded-errors.csv").to_dict("records")
     journal = WORK / "recorded-again.jsonl"
+    journal.parent.mkdir(parents=True, exist_ok=True)
     done = [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
     for row in rows[len(done) :]:
         done.append(predicted_again({str(key): value for key, value in row.items()}))

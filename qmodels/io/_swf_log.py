@@ -346,7 +346,7 @@ def _noticed(log: JobLog) -> list[str]:
     if busiest > machine:
         notes.append(
             f"By the recorded waits up to {busiest:,} processors are busy at once, more than the "
-            f"machine's {machine:,}; waits are not used."
+            f"machine's {machine:,}: some waits or sizes are not what the machine did."
         )
     return notes
 

@@ -281,7 +281,7 @@ class MultiClassNetwork(Record):
         shape = tuple(c.population + 1 for c in self.classes)
         vectors = prod(shape)
         what = f"mva over {vectors:,} vectors of populations"
-        check_memory(what, 16.0 * vectors, memory_limit(memory), FEWER_STATES)
+        check_memory(what, 16.0 * vectors / max(shape), memory_limit(memory), FEWER_STATES)
         check_seconds(what, _VECTOR * vectors, memory, "use convolution")
         think = np.array([c.delay.mean for c in self.classes])
         service = np.array([c.disk.mean for c in self.classes])

@@ -178,7 +178,8 @@ class Workload(ByValue, Record):
                     f"{name} has an atom of {1.0 - law.alpha.sum():.3g} at zero; use the law of "
                     f"the positive values"
                 )
-            object.__setattr__(self, name, law.scale(1.0 / law.mean))
+            if law is not _EXPONENTIAL:  # stays itself, so that a copy knows that none was given
+                object.__setattr__(self, name, law.scale(1.0 / law.mean))
 
     @property
     def has_bursts(self) -> bool:

@@ -53,10 +53,10 @@ def test_slopes_are_those_of_higher_order_differences(label, scv, arrivals):
         second = PROGRAM.phases[1]
         phases = [Phase(16.0 * io, 64.0 * cpu), second]
         work = Workload(Program(phases), match_moments(1.0, 1.0 + scv), arrivals)
-        return predict(label, MACHINE, work, arrival_rate=rate).mean_response
+        return predict(label, MACHINE, work, arrival_rate=rate, model="speed-scaled").mean_response
 
     work = Workload(PROGRAM, match_moments(1.0, 1.0 + scv), arrivals)
-    found = predict(label, MACHINE, work, arrival_rate=rate).sensitivities
+    found = predict(label, MACHINE, work, arrival_rate=rate, model="speed-scaled").sensitivities
     for name, by_differences in (
         ("arrival rate", slope_by_differences(lambda x: mean(rate=x), rate, 1e-3 * rate)),
         ("phase 1: I/O", slope_by_differences(lambda x: mean(io=x), 1.0, 1e-3) / 16.0),
@@ -69,7 +69,9 @@ def test_slopes_are_those_of_higher_order_differences(label, scv, arrivals):
         by_scv = (-3.0 * mean(scv=1.0) + 4.0 * mean(scv=1.001) - mean(scv=1.002)) / 0.002
     assert found.of("scv of demand").slope == pytest.approx(by_scv, rel=2e-6)
     assert found.of("disks").effect == pytest.approx(
-        predict(label, replace(MACHINE, disks=9), work, arrival_rate=rate).mean_response - mean(), rel=1e-12
+        predict(label, replace(MACHINE, disks=9), work, arrival_rate=rate, model="speed-scaled").mean_response
+        - mean(),
+        rel=1e-12,
     )
 
 

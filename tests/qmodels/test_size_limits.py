@@ -91,11 +91,11 @@ REFUSED = {
         ).solve(),
         "take some [0-9,]+ jobs",
     ),
-    "mean values of 3*10^7 vectors": (
-        lambda: MultiClassNetwork([JobClass(299, EXPONENTIAL, EXPONENTIAL, str(i)) for i in range(3)]).solve(
+    "mean values of 10^9 vectors": (
+        lambda: MultiClassNetwork([JobClass(999, EXPONENTIAL, EXPONENTIAL, str(i)) for i in range(3)]).solve(
             "mva"
         ),
-        "a smaller population",
+        "use convolution",
     ),
 }
 SOLVED = {

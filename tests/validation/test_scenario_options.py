@@ -114,7 +114,7 @@ CASES = {
         DynamicPartitioning(2, overhead=(HALF, ONE, ONE.scale(0.5), ONE.scale(2.0))),
         MACHINE,
         Workload(PROGRAM),
-        "speed-scaled",
+        "sized-bursts",
     ),
     "cap and turns of time sharing": (
         text_of(

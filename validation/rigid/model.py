@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,9 +13,6 @@ from phasefit.arrays import Array, Ints
 from phasefit.checks import real_number, real_vector, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
-
-if TYPE_CHECKING:
-    from qmodels.io import JobLog
 
 #: Processors of the largest machine, and of the largest job.
 MOST_PROCESSORS = 2**31 - 1
@@ -134,48 +131,6 @@ class RigidJobs(Record):
         if self.place is not None:
             kept["place"] = tuple(np.asarray(self.place)[chosen])
         return RigidJobs(**kept)
-
-    @classmethod
-    def from_log(cls, log: JobLog) -> tuple[RigidJobs, dict[str, int]]:
-        """Return the jobs of a log that can be replayed, and how many others there are by their fault.
-
-        Parameters
-        ----------
-        log : JobLog
-            From `qmodels.io.read_jobs`. Limits are its requested times.
-
-        Returns
-        -------
-        jobs : RigidJobs
-            With their own times of submission, from 0.
-        left_out : dict
-            Number of jobs by what is wrong with them, in words.
-
-        Raises
-        ------
-        ModelError
-            If no job can be replayed.
-        """
-        table = log.jobs
-        size, run, limit = (table[name].to_numpy(float) for name in ("size", "run", "requested_time"))
-        faults = {
-            "without a size": size <= 0,
-            "without a run time": run < 0,
-            "with a run time of 0": run == 0,
-        }
-        good, left_out = np.ones(size.size, bool), {}
-        for words, wrong in faults.items():
-            if count := int((good & wrong).sum()):
-                left_out[words] = count
-            good &= ~wrong
-        if not good.any():
-            raise ModelError(f"{log.path}: no job has both a size and a run time above 0")
-        submit = table["submit"].to_numpy(float)[good]
-        _, user = np.unique(table["user"].to_numpy()[good], return_inverse=True)
-        limits = np.where(limit > 0, limit, run)[good]
-        return cls(
-            submit - submit[0], size[good].astype(np.int64), run[good], limit=limits, user=user
-        ), left_out
 
 
 _COLUMNS = ("submit", "need", "run", "limit", "user", "priority", "nodes", "memory", "gpus", "leave")

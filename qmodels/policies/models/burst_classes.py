@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import comb
 from typing import Final
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from qmodels.errors import ModelError
 from qmodels.networks.occupancy import Occupancies
+from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.bursts_in_turn import affordable, served
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
@@ -119,8 +119,7 @@ class _Followed:
     @property
     def sizes(self) -> list[float]:
         """States with 0..c jobs running."""
-        m = self.order
-        return [float(comb(k + m - 1, m - 1)) for k in range(self.arrangement.max_running + 1)]
+        return occupancy_counts(self.arrangement.max_running, self.order).tolist()
 
     @property
     def fits(self) -> bool:

@@ -14,6 +14,7 @@ from scipy.sparse import block_diag
 from phasefit import PhaseType
 from qmodels.errors import ModelError
 from qmodels.networks.occupancy import Occupancies
+from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.bursts_in_turn import affordable, drawn, served
 from qmodels.policies.models.crowding import Disks
@@ -192,8 +193,7 @@ class _CountedJobs:
     @property
     def sizes(self) -> list[float]:
         """States with 0..c jobs running."""
-        c, m = self.arrangement.max_running, self.order
-        return [float(comb(k + m - 1, m - 1)) for k in range(c + 1)]
+        return occupancy_counts(self.arrangement.max_running, self.order).tolist()
 
     @property
     def fits(self) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import comb
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qmodels.errors import ModelError
+from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.crowding import Disks, running_by_stage
 from qmodels.policies.models.job_stages import JobStages
@@ -78,7 +78,7 @@ class SizedBursts(AbstractModel):
         arrangement = case.arrangement.at_mean_sizes()
         check_blocks(
             f"the chain of {arrangement.max_running} jobs of {stages[0].order} stages",
-            _sizes(arrangement.max_running, stages[0].order),
+            occupancy_counts(arrangement.max_running, stages[0].order).tolist(),
             case.workload.arrivals,
             case.memory,
             "use a demand law of lower order or fewer partitions",
@@ -94,23 +94,18 @@ class SizedBursts(AbstractModel):
         return BuiltModel(self, saturated, False, saturated.capacity, said, at_rate=at_rate)
 
 
-def _sizes(jobs: int, stages: int) -> list[float]:
-    """Return the number of states with 0..jobs jobs running."""
-    return [float(comb(k + stages - 1, stages - 1)) for k in range(jobs + 1)]
-
-
 def _stages(case: Case) -> list[JobStages] | None:
     """Return the stages of a job with 0..c running; None where they cannot be followed."""
     workload, at = case.workload, case.arrangement
     shared = case.system.disk_discipline == "ps" or at.private
     if workload.has_bursts or workload.mix == "mean" or not shared or len(set(at.sizes or ())) > 1:
         return None
-    at, c = at.at_mean_sizes(), at.max_running
+    at = at.at_mean_sizes()
     for made in (_by_size, _without_memory):
         found = made(case)
         if not found or len({each.order for each in found}) > 1:
             continue
-        sizes = _sizes(c, found[0].order)
+        sizes = occupancy_counts(at.max_running, found[0].order)
         if sizes[-1] * workload.arrivals.order <= MOST_STATES and sum(sizes) <= _ALL_STATES:
             return found
     return None

@@ -98,7 +98,7 @@ class BurstClasses(AbstractModel):
             )
         check_blocks(
             f"the chain of {followed.arrangement.max_running} jobs of {followed.order} stages",
-            followed.sizes,
+            followed.sizes.tolist(),
             case.workload.arrivals,
             case.memory,
             "use a demand law of lower order or fewer partitions",
@@ -117,9 +117,9 @@ class _Followed:
         self.order = table.stages.order
 
     @property
-    def sizes(self) -> list[float]:
+    def sizes(self) -> Array:
         """States with 0..c jobs running."""
-        return occupancy_counts(self.arrangement.max_running, self.order).tolist()
+        return occupancy_counts(self.arrangement.max_running, self.order)
 
     @property
     def fits(self) -> bool:

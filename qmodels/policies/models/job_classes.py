@@ -86,7 +86,7 @@ class JobClasses(AbstractModel):
             )
         check_blocks(
             f"the chain of {counted.arrangement.max_running} jobs of {counted.order} stages",
-            counted.sizes,
+            counted.sizes.tolist(),
             case.workload.arrivals,
             case.memory,
             "use a demand law of lower order or fewer partitions",
@@ -191,9 +191,9 @@ class _CountedJobs:
         self.disks = Disks(self.arrangement, case.workload)
 
     @property
-    def sizes(self) -> list[float]:
+    def sizes(self) -> Array:
         """States with 0..c jobs running."""
-        return occupancy_counts(self.arrangement.max_running, self.order).tolist()
+        return occupancy_counts(self.arrangement.max_running, self.order)
 
     @property
     def fits(self) -> bool:

@@ -226,7 +226,7 @@ class QueueingNetwork(Record):
         )
 
     def bounds(self) -> NetworkBounds:
-        """Return bounds of the throughput of each closed class, whatever the laws of its services.
+        """Return bounds of the throughput of each closed class.
 
         Returns
         -------
@@ -241,8 +241,8 @@ class QueueingNetwork(Record):
 
         Notes
         -----
-        The lower bound has every other customer ahead at the largest demand; it and the balanced-job
-        bounds [1]_ are those of the product form.
+        The upper asymptotic bound holds for any laws. The lower one has every other customer ahead at the
+        largest demand; it and the balanced-job bounds [1]_ are those of the product form.
 
         References
         ----------
@@ -263,18 +263,15 @@ class QueueingNetwork(Record):
         jobs, think = self.populations.astype(float), self._thinks()
         delays = np.array([s.is_delay for s in self.stations])
         asked, away = self.demands[:, ~delays], think + self.demands[:, delays].sum(axis=1)
-        speeds = np.array([s.last_speed for s in self.stations if not s.is_delay])
-        slowest = np.array([s.speed_table(None).min() for s in self.stations if not s.is_delay])
-        fastest = np.array([s.speed_table(None).max() for s in self.stations if not s.is_delay])
-        speeds = np.maximum(speeds, fastest)
+        tables = [s.speed_table(None) for s in self.stations if not s.is_delay]
+        slowest, fastest = (np.array([each(table) for table in tables]) for each in (np.min, np.max))
+        # at best with so many there that each of them is served faster than one alone would be
+        each_at_best = np.array([(table / np.arange(1, table.size + 1)).max() for table in tables])
         with np.errstate(divide="ignore"):
-            at_most = np.min(speeds / asked, axis=1, initial=np.inf)
-            alone = away + (
-                asked / np.maximum(1.0, [s.speed_table(None)[0] for s in self.stations if not s.is_delay])
-            ).sum(axis=1)
-        upper = np.minimum(jobs / np.where(alone > 0, alone, 1.0), at_most)
+            at_most = np.min(fastest / asked, axis=1, initial=np.inf)
+            upper = np.minimum(jobs / (away + (asked / each_at_best).sum(axis=1)), at_most)
         behind = (jobs.sum() - 1.0) * (asked / slowest).max(axis=1, initial=0.0)
-        lower = jobs / (away + (asked / slowest).sum(axis=1) + np.maximum(behind, 0.0))
+        lower = jobs / (away + (asked / slowest).sum(axis=1) + behind)
         kind = "asymptotic"
         single = all(s.is_single for s in self.stations if not s.is_delay)
         if len(self.classes) == 1 and single and asked.sum() > 0:

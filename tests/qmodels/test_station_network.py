@@ -81,6 +81,10 @@ def test_bounds_hold_and_meet_for_balanced_demands(rng):
         bounds, exact = network.bounds(), network.solve("exact").throughput
         assert (bounds.lower <= exact * (1 + 1e-12)).all()
         assert (exact <= bounds.upper * (1 + 1e-12)).all()
+    # two customers together are each served faster than one alone
+    eager = [Station("a", speeds=[0.5, 3.0]), Station("b")]
+    network = QueueingNetwork(eager, [CustomerClass({"a": 1.0, "b": 0.01}, population=2)])
+    assert network.solve("exact").throughput[0] <= network.bounds().upper[0]
     balanced = QueueingNetwork(
         [Station("a"), Station("b")], [CustomerClass({"a": 0.5, "b": 0.5}, population=7)]
     )

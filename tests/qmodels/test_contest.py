@@ -163,7 +163,7 @@ def solved_wait(solved):
 def test_near_a_capacity_a_percentile_asks_for_fewer_behind_a_job_than_the_whole_law():
     from qmodels.policies.models import response
 
-    solved = predict(DP(4), SMALL, JOBS, arrival_rate=0.97 * capacity(DP(4), SMALL, JOBS)).solved
+    solved = predict(DP(4), SMALL, JOBS, arrival_rate=0.93 * capacity(DP(4), SMALL, JOBS)).solved
     horizon = 1.1 * percentile_of(solved, 0.95)
     cut = response._response(solved, response.TRUNCATION, None, horizon).law
     whole = response_of(solved).law

@@ -2,6 +2,7 @@
 
 from validation.papers.bani_mohammad import EXPERIMENTS as _BANI_MOHAMMAD
 from validation.papers.base import Experiment, Finding, Outcome, RunOptions, SharedRuns
+from validation.papers.kernel import EXPERIMENT as _KERNEL
 from validation.papers.liu import EXPERIMENTS as _LIU
 from validation.papers.mache import EXPERIMENTS as _MACHE
 from validation.papers.qin import EXPERIMENTS as _QIN
@@ -24,6 +25,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         *_QIN,
         *_TRIAL,
         _SLURM,
+        _KERNEL,
     )
 }
 

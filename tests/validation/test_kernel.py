@@ -1,0 +1,79 @@
+"""Processes on this machine's own kernel, and the closed network beside them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from qmodels.errors import ModelError
+from validation.kernel.comparison import KernelRow, joined, predicted_turns
+from validation.kernel.processes import Mix, Turns, file_on_disk, run_turns
+from validation.papers.kernel import outcome_of
+
+
+def turns(rate: float, cpu: float) -> Turns:
+    seconds = 10.0
+    return Turns(np.linspace(0.0, seconds, round(rate * seconds), endpoint=False), seconds, cpu, 0.0)
+
+
+def test_one_process_is_predicted_as_it_was_measured():
+    assert predicted_turns(turns(20.0, 0.03), np.array([1.0, 1.7]), 1, 1) == pytest.approx(20.0, rel=1e-12)
+
+
+def test_balanced_network_has_its_textbook_throughput():
+    # Two equal single servers with n customers: n / (n + 1) of either's rate.
+    assert predicted_turns(turns(10.0, 0.05), np.array([1.0]), 4, 1) == pytest.approx(0.8 * 20.0, rel=1e-12)
+
+
+def test_parts_add_up_to_the_throughput():
+    ran = turns(20.0, 0.03)
+    assert ran.in_parts().mean() == pytest.approx(ran.throughput)
+
+
+def row(measured: float, *, others: float = 0.0) -> KernelRow:
+    return KernelRow(1, 0.5, 2, measured, 0.1, 60.0, 40.0, others)
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        ([row(60.0), row(59.0)], "holds"),
+        ([row(60.0), row(40.0)], "fails"),
+        ([row(60.0), row(40.0, others=0.2)], "holds"),
+        ([row(60.0, others=0.2)], "undecided"),
+    ],
+    ids=["near", "far", "far but disturbed", "nothing left"],
+)
+def test_rows_that_others_disturbed_are_left_out_and_counted(rows, verdict):
+    (finding,) = outcome_of(rows).findings
+    assert finding.verdict == verdict
+    assert f"{sum(each.others > 0 for each in rows)} rows left out" in finding.detail
+
+
+def test_processes_run_on_the_processors_they_were_given(tmp_path):
+    with file_on_disk(tmp_path) as path:
+        ran = run_turns(path, Mix(computing=0.005, blocks=1.0), 2, 1, 0.5, 3)
+        with pytest.raises(ModelError, match="processors asked for"):
+            run_turns(path, Mix(0.0, 1.0), 1, 1 + len(os.sched_getaffinity(0)), 0.1, 0)
+    assert ran.ends.size > 0
+    assert ran.cpu > 0.0
+    assert ran.throughput * ran.cpu < 1.1  # one processor has no more time
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_system_without_direct_access_is_refused():
+    if not os.path.ismount("/sys"):
+        pytest.skip("no such file system")
+    with pytest.raises((ModelError, OSError)), file_on_disk(Path("/sys")):
+        pass
+
+
+def test_counts_of_the_same_are_one_after_the_other():
+    both = joined([turns(20.0, 0.03), turns(10.0, 0.06)])
+    assert both.seconds == 20.0
+    assert both.throughput == pytest.approx(15.0)
+    assert both.cpu == pytest.approx((200 * 0.03 + 100 * 0.06) / 300)
+    assert both.ends.max() < both.seconds

@@ -1,4 +1,6 @@
-"""Hold queues with priorities, over time and in a cycle to simulation: ``python -m tests.campaigns.queues``.
+"""Hold queues with priorities, over time and in a cycle to simulation.
+
+``python -m tests.campaigns.queues`` does; with ``textbook`` formulas of two moments meet exact queues.
 
 Systems are drawn by a rule and a seed that stood before the first run. One server is exact, and so are
 cycles: their z scores are to be those of noise. Several servers are approximate: the error is on record.
@@ -13,13 +15,14 @@ import numpy as np
 
 from phasefit import PhaseType
 from qmodels.networks import ManyServerQueue
-from qmodels.queues import CyclicQueue, PriorityClass, PriorityQueue, drain_time
+from qmodels.queues import CyclicQueue, PriorityClass, PriorityQueue, Queue, drain_time
+from qmodels.queues.textbook import APPROXIMATIONS
 from tests.campaigns.record import write_record
 from validation.analysis.estimates import Estimate, estimate
 from validation.analysis.seeding import stream
 from validation.queues import simulate_queue
 
-SEED, SINGLE, SEVERAL, CYCLES, BACKLOGS = 40, 200, 60, 50, 50
+SEED, SINGLE, SEVERAL, CYCLES, BACKLOGS, TEXTBOOK = 40, 200, 60, 50, 50, 100
 
 
 def random_law(rng: np.random.Generator, mean: float) -> PhaseType:
@@ -166,8 +169,44 @@ def _drained(servers: int, jobs: int, rate: float, service: PhaseType, rng: np.r
             return float(now)
 
 
+def textbook() -> None:
+    """Record three formulas of two moments beside exact PH/PH/c, by load and number of servers."""
+    rows: list[dict[str, Any]] = []
+    for number in range(TEXTBOOK):
+        rng = stream(SEED, "textbook", number)
+        servers, load = int(rng.choice([1, 2, 3, 4])), float(rng.uniform(0.3, 0.95))
+        service = random_law(rng, 1.0)
+        gaps = random_law(rng, 1.0 / (load * servers))
+        truth = ManyServerQueue(gaps, service, servers=servers).solve().mean_wait
+        for rule in APPROXIMATIONS:
+            scvs = {"arrival_scv": gaps.scv, "service_scv": service.scv}
+            queue = Queue(f"G/G/{servers}", load * servers, 1.0, approximation=rule, **scvs)
+            rows.append(
+                {
+                    "system": number,
+                    "servers": servers,
+                    "load": load,
+                    **scvs,
+                    "formula": rule,
+                    "said": queue.mean_wait,
+                    "exact": truth,
+                    "error": queue.mean_wait / truth - 1.0,
+                }
+            )
+    write_record("textbook-queues", rows, command="python -m tests.campaigns.queues textbook", seed=SEED)
+    for rule in APPROXIMATIONS:
+        for low, high in ((0.3, 0.7), (0.7, 0.95)):
+            errors = [
+                abs(each["error"]) for each in rows if each["formula"] == rule and low <= each["load"] < high
+            ]
+            print(rule, low, high, len(errors), np.quantile(errors, [0.5, 0.9, 1.0]).round(3))
+
+
 def main(names: list[str]) -> None:
     """Run the parts and write the record."""
+    if names == ["textbook"]:
+        textbook()
+        return
     parts = {each.__name__: each for each in (single, several, cycles, backlogs)}
     rows: list[dict[str, Any]] = []
     for name in names or list(parts):

@@ -11,14 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from phasefit import PhaseType, mixture
+from phasefit import PhaseType, match_moments
 from phasefit.arrays import Array
 from phasefit.checks import real_array, real_number, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError, UnstableError
 from qmodels.markov.inversion import Complex, tail_of
 from qmodels.networks.many_server import ManyServerQueue
+from qmodels.queues.textbook import Queue
 
+#: Servers up to which the chain of jobs of two moments is solved for their ratio, not that of Erlang's.
+_MANY: Final = 60
 #: Steps of the equation of busy periods; it converges as fast as the load of higher classes allows.
 _STEPS: Final = 100_000
 
@@ -75,8 +78,9 @@ class PriorityQueue(Record):
     -----
     Means of one server are Cobham's [1]_; the laws come from transforms with the busy periods of higher
     classes [2]_, inverted numerically to some 1e-8. With several servers the mean waits of one server that
-    is as fast as all of them are scaled by the ratio of waits in order of arrival [3]_: exact for
-    exponential services of one mean without preemption, else an approximation.
+    is as fast as all of them are scaled by the ratio of waits in order of arrival [3]_ of jobs with the
+    first two moments (Erlang's ratio where they vary less than exponential ones): exact for exponential
+    services of one mean, else an approximation.
 
     References
     ----------
@@ -155,12 +159,16 @@ class PriorityQueue(Record):
     def _slower(self, k: int) -> float:
         """Wait in order of arrival with all servers over that with one as fast: of who counts for a class."""
         some = self.classes[: k + 1] if self.preemptive else self.classes
-        rates = [each.arrival_rate for each in some]
-        service = mixture(np.array(rates) / sum(rates), [each.service for each in some])
-        arrivals = PhaseType.exponential(mean=1.0 / sum(rates))
-        many = ManyServerQueue(arrivals, service, servers=self.servers).solve().mean_wait
-        one = ManyServerQueue(arrivals, service.scale(1.0 / self.servers), servers=1).solve().mean_wait
-        return many / one
+        rates = np.array([each.arrival_rate for each in some])
+        chances, rate = rates / rates.sum(), float(rates.sum())
+        first, second = (float(chances @ [each.service.moment(j) for each in some]) for j in (1, 2))
+        if second <= 2.0 * first**2 or self.servers > _MANY:
+            many = Queue(f"M/M/{self.servers}", rate, first).mean_wait
+            return many / Queue("M/M/1", rate, first / self.servers).mean_wait
+        arrivals, service = PhaseType.exponential(mean=1.0 / rate), match_moments(first, second)
+        solved = ManyServerQueue(arrivals, service, servers=self.servers).solve()
+        one = Queue("M/G/1", rate, first / self.servers, service_scv=second / first**2 - 1.0)
+        return solved.mean_wait / one.mean_wait
 
     def wait_sf(self, k: int, t: ArrayLike) -> Any:
         """Return the probability that a job waits for longer until its service first begins.

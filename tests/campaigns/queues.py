@@ -212,7 +212,7 @@ def main(names: list[str]) -> None:
     for name in names or list(parts):
         parts[name](rows)
         print(name, "done", file=sys.stderr, flush=True)
-    write_record("queues", rows, command="python -m tests.campaigns.queues", seed=SEED)
+        write_record("queues", rows, command="python -m tests.campaigns.queues", seed=SEED)
     for part in dict.fromkeys(each["part"] for each in rows):
         own = [each for each in rows if each["part"] == part]
         inside = np.mean([abs(each["z"]) <= 3.29 for each in own])

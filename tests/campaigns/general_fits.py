@@ -1,4 +1,6 @@
-"""Whether a general law is ever less likely than those it contains: ``python -m tests.campaigns.general_fits``.
+"""Ask whether a general law is ever less likely than those it contains.
+
+``python -m tests.campaigns.general_fits``
 
 Two hundred sets of data of ten kinds, most of which no phase-type law of so few phases has, by a seed.
 """

@@ -249,6 +249,9 @@ class PhaseType(FromData, Law):
         if moves.diagonal().any():
             i = int(np.flatnonzero(moves.diagonal())[0])
             raise ModelError(f"jumps[{i}, {i}] must be 0, got {moves[i, i]:.6g}; it is derived")
+        # What is left of a difference of rates may fall below zero by their rounding; it is zero then.
+        rounding = ROUNDING * np.maximum(moves.sum(axis=1), np.abs(out))
+        out = np.where((out < 0.0) & (out >= -rounding), 0.0, out)
         if out.min() < 0.0:
             raise ModelError(f"negative exit rate {out.min():.6g} from phase {int(out.argmin())}")
         with np.errstate(over="ignore"):
@@ -457,6 +460,26 @@ class PhaseType(FromData, Law):
             vector, exponent = np.ldexp(vector, -shift), exponent + shift
         share = float(chain.start @ vector) if k else 1.0
         return in_range(f"moment {k}", size * share, exponent)
+
+    def moments(self, k: int) -> Array:
+        """Return the first k raw moments, E[X] to E[X^k], in seconds to seconds^k.
+
+        Parameters
+        ----------
+        k : int
+            How many, 1 to 150.
+
+        Returns
+        -------
+        (k,) ndarray
+            As `moment` gives them one by one.
+
+        Examples
+        --------
+        >>> PhaseType.exponential(mean=2.0).moments(3)
+        array([ 2.,  8., 48.])
+        """
+        return np.array([self.moment(j) for j in range(1, whole_number("k", k, least=1) + 1)])
 
     # Functions of time
 

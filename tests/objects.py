@@ -138,6 +138,13 @@ def networks() -> Iterator[Any]:
     passage = networks.CustomerClass({"a<b>": 1.0}, population=2, think=3.0)
     general = networks.QueueingNetwork([networks.Station("a<b>")], [passage])
     yield from (passage, general, general.stations[0], general.solve(), general.bounds())
+    from qmodels import queues
+
+    urgent = queues.PriorityClass(0.25, ONE, "a<b>")
+    yield from (urgent, queues.PriorityQueue([urgent]), queues.Queue("M/M/2", 1.0, 1.0))
+    plain = networks.ManyServerQueue(TWO, ONE, servers=1)
+    yield from (queues.queue_at(plain, [0.0, 1.0]), queues.drain_time(plain, 3))
+    yield queues.CyclicQueue([0.5, 0.0], [2.0, 2.0], ONE)
 
 
 def policies() -> Iterator[Any]:
@@ -201,10 +208,12 @@ def simulations() -> Iterator[Any]:
     from validation.machine import compare_strategies
     from validation.mesh import Completion, LoadPoint, Router, Traffic, TrafficPhase, contend
     from validation.mesh.link_load import link_load
+    from validation.queues import simulate_queue
     from validation.trial.agreement import Cause, Measured
     from validation.trial.size_shares import SizeShares
 
     few = {"replications": 2, "jobs": 40, "seed": 1}
+    yield simulate_queue(ONE.scale(2.0), ONE, jobs=40, replications=2)
     yield validation.simulate("SP(2,1)", MACHINE, WORK, load=0.4, **few)
     agreed = validation.crossvalidate("SP(2,1)", MACHINE, WORK, load=0.4, **few)
     yield from (agreed, Measured(agreed.simulation.mean_response), SizeShares([0.0, 0.3], 0.1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from phasefit.em.erlang import count_settings
+from phasefit.em.erlang import FEW_PHASES, count_settings
 from phasefit.observations import Observations
 
 # Measured on one core of a shared machine in November 2026, on 300 and 20,000 lognormal and Weibull
@@ -56,10 +56,16 @@ def estimated_seconds(
     if family == "hyper-erlang":
         fine = observations.fine.times.size + observations.lower.size
         return sum(_hyper_erlang(order, coarse, fine, hold_moments) for order in orders)
+    if family == "general":  # the families that it contains are climbed first
+        few = [order for order in orders if order <= FEW_PHASES]
+        narrower = estimated_seconds(observations, "coxian", orders, hold_moments)
+        narrower += estimated_seconds(observations, "hyper-erlang", few, hold_moments)
+    else:
+        narrower = 0.0
     middle = observations.middle.times.size + observations.lower.size
     points = _LOOKS[family] * coarse + _CLIMBS * middle
     held = _HELD_PAIR if hold_moments == 2 else 1.0
-    return held * _PAIR * points * sum(float(order) ** 2 for order in orders)
+    return narrower + held * _PAIR * points * sum(float(order) ** 2 for order in orders)
 
 
 def _hyper_erlang(order: int, coarse: int, fine: int, hold_moments: int) -> float:

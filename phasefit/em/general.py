@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import inf
 from typing import Final, Literal
 
@@ -100,6 +101,7 @@ def fit(
     tol: float,
     max_steps: int,
     hold: int,
+    also: Sequence[tuple[Array, Array, Array]] = (),
 ) -> list[EMResult]:
     """Return fits from several starts, best first.
 
@@ -121,6 +123,9 @@ def fit(
         Most steps of a climb.
     hold : int
         Number of the first moments of the data that the law is to have.
+    also : sequence of tuple of ndarray
+        alpha, jumps and exits of laws of narrower families: climbs begin beside each as well, and where
+        none comes as high, the narrower law itself is an answer.
 
     Raises
     ------
@@ -131,7 +136,8 @@ def fit(
     """
     coarse, fine = _Grid.of(observations.coarse), _Grid.of(observations.middle)
     looks = []
-    for start in _starts(observations, family, order, starts, rng):
+    beside = (_loosened(law, rng) for law in also)
+    for start in chain(_starts(observations, family, order, starts, rng), beside):
         if hold == 2:
             climbed = _climb_held(observations, coarse, start, _LOOK, _LOOK_STEPS)
         else:
@@ -140,6 +146,24 @@ def fit(
             looks.append((_expect(fine, climbed[0])[0], climbed[0]))
     looks.sort(key=lambda look: -look[0])
     results = []
+
+    def known(law: _ChainRates, trace: Array | None, converged: bool) -> EMResult:
+        in_bins = exact = _expect(fine, law)[0]
+        if observations.values.size > observations.middle.times.size:
+            near = _Grid.of(observations.every.condensed(_REPORT, beyond=20_000))
+            exact = _expect(near, law)[0]
+        name = "Coxian" if family == "coxian" else "general phase-type"
+        return result(
+            observations,
+            (law.alpha, law.jumps, law.exits),
+            exact,
+            in_bins,
+            np.array([in_bins]) if trace is None else trace,
+            converged,
+            2 * order - 1,
+            f"{name} ({order})",
+        )
+
     for rank, (_, start) in enumerate(looks[:_FINALISTS]):
         steps = min(max_steps, _FINAL_STEPS) if rank else max_steps
         if hold == 2:
@@ -152,23 +176,10 @@ def fit(
         if hold == 1:  # a climb stopped by rounding may have left the mean a little off
             mean = float(law.alpha @ _mean_times(law))
             law = _ChainRates(law.alpha, law.jumps * mean, law.exits * mean)
-        in_bins = exact = _expect(fine, law)[0]
-        if observations.values.size > observations.middle.times.size:
-            near = _Grid.of(observations.every.condensed(_REPORT, beyond=20_000))
-            exact = _expect(near, law)[0]
-        name = "Coxian" if family == "coxian" else "general phase-type"
-        results.append(
-            result(
-                observations,
-                (law.alpha, law.jumps, law.exits),
-                exact,
-                in_bins,
-                trace,
-                converged,
-                2 * order - 1,
-                f"{name} ({order})",
-            )
-        )
+        results.append(known(law, trace, converged))
+    narrower = [known(_ChainRates(*law), None, True) for law in also]
+    best = max((each.log_likelihood for each in results), default=-inf)
+    results += [each for each in narrower if each.log_likelihood > best]
     if not results and hold == 2:
         raise InfeasibleMomentsError(
             f"no {family} law of order {order} was found with the first two moments of the data, "

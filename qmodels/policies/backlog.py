@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.sparse import block_array, csr_array
-from scipy.special import gammaincinv
+from numpy.typing import ArrayLike
 
 from phasefit.arrays import Array
-from phasefit.checks import probabilities, real_vector, shaped, whole_number
+from phasefit.checks import real_vector, whole_number
 from phasefit.records import Drawing, Result
-from qmodels.errors import MemoryBudgetError, ModelError
+from qmodels.errors import ModelError
 from qmodels.markov import transient
-from qmodels.markov.sparse_rates import as_dense
-from qmodels.memory import MOST_SECONDS
+from qmodels.markov.descent import Descent
+from qmodels.markov.truncation import cut_off, levels_above
 from qmodels.policies.models.base import SolvedQueue
 from qmodels.words import in_words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Damping of the inversion: its error is about exp(-18.4), 1e-8.
-_DAMPED: Final = 18.4
-_REAL: Final = np.full(32, _DAMPED / 2.0)
-#: Weights of the last partial sums of the alternating series.
-_AVERAGED: Final = np.array([math.comb(11, k) / 2.0**11 for k in range(12)])
-#: What may be left of the reduction, and how much a processor does in a second at least.
-_CONVERGED, _FLOPS = 1e-15, 3e9
-#: Probability of a longer queue that is left out of the way back.
-_NOTHING: Final = 1e-12
 #: Times at which the way back is drawn.
 _TIMES: Final = 31
 
@@ -53,7 +40,7 @@ class Backlog(Result):
     method: str  #: that of the prediction
     solved: SolvedQueue = field(repr=False)  #: the queue
     seconds: float  #: time the solution took
-    descent: _Descent = field(repr=False, compare=False)  #: transform of the time
+    descent: Descent = field(repr=False, compare=False)  #: law of the time
 
     @property
     def sentence(self) -> str:
@@ -73,9 +60,7 @@ class Backlog(Result):
         x : array_like
             Seconds.
         """
-        times = np.asarray(x, dtype=float)
-        values = [1.0 - self.descent.later(t) if t > 0.0 else 0.0 for t in times.ravel().tolist()]
-        return shaped(np.clip(values, 0.0, 1.0).reshape(times.shape))
+        return self.descent.cdf(x)
 
     def percentile(self, q: ArrayLike) -> Any:
         """Seconds within which the backlog is drained with probability `q`, such as 0.95.
@@ -90,23 +75,7 @@ class Backlog(Result):
         ModelError
             If `q` is not, or too near one.
         """
-        share = probabilities("q", q)
-        if share.size and share.max() > 1.0 - 1e-6:
-            raise ModelError(f"q must be at most {1.0 - 1e-6}, got {share.max():.12g}")
-        return shaped(np.array([self._within(q) for q in share.ravel().tolist()]).reshape(share.shape))
-
-    def _within(self, q: float) -> float:
-        """Return the percentile of one share."""
-        if q == 0.0:
-            return 0.0
-        shape = (self.mean / self.std) ** 2
-        guess = self.mean * float(gammaincinv(shape, q)) / shape  # a gamma law of the same moments
-        low, high = max(guess - 0.2 * self.std, 0.5 * guess), guess + 0.2 * self.std
-        while self.cdf(low) > q:
-            low /= 2.0
-        while self.cdf(high) < q:
-            high += self.std
-        return float(brentq(lambda x: self.cdf(x) - q, low, high, xtol=1e-6 * self.std))
+        return self.descent.percentile(q)
 
     def over_time(self, times: ArrayLike | None = None) -> pd.DataFrame:
         """Return what is expected at each time on the way back to the steady state.
@@ -171,18 +140,15 @@ def backlog_of(solved: SolvedQueue, jobs: int) -> Backlog:
     -----
     The time is that in which the chain of the prediction comes down, level by level, from a machine
     on which all jobs start afresh at time zero (arrivals are where they are at a random time) to no
-    waiting job. Its mean is solved for; its law is the inverse of a transform, ``v G(s)^n 1`` with
-    G(s) by logarithmic reduction [1]_ and n the levels, by Euler's summation [2]_, which leaves an
-    error of about 1e-8 in a probability. Uniformisation would take as many products as the chain
+    waiting job. Its mean is solved for; its law is the inverse of a transform [1]_, which leaves an
+    error of about 1e-9 in a probability. Uniformisation would take as many products as the chain
     jumps, hundreds of thousands next to the capacity. For the policy itself the law is as exact as
     the prediction, see `method`.
 
     References
     ----------
-    .. [1] G. Latouche, V. Ramaswami, "A logarithmic reduction algorithm for quasi-birth-death
-       processes", *J. Appl. Probab.* 30 (1993) 650-674.
-    .. [2] J. Abate, W. Whitt, "Numerical inversion of Laplace transforms of probability
-       distributions", *ORSA J. Computing* 7 (1995) 36-43.
+    .. [1] J. Abate, W. Whitt, "A unified framework for numerically inverting Laplace transforms",
+       *INFORMS J. Comput.* 18 (2006) 408-421.
 
     Examples
     --------
@@ -202,76 +168,18 @@ def backlog_of(solved: SolvedQueue, jobs: int) -> Backlog:
         raise ModelError(
             f"a backlog of {jobs} jobs is none under {label}, which runs {b} at once; give more than {b}"
         )
-    descent = _Descent(solved, jobs - b)
-    mean = descent.mean(np.asarray(solved.chain.first_passage))
-    # The second cumulant from the transform near zero; what is left of the fourth is extrapolated away.
-    steps = np.array([0.02, 0.01]) / mean
-    squares = 2.0 * (1.0 - (descent.transform(1j * steps) * np.exp(1j * steps * mean)).real) / steps**2
+    descent = Descent(solved.queue.chain(), _fresh(solved), jobs - b, np.asarray(solved.chain.first_passage))
     return Backlog(
         policy=label,
         jobs=jobs,
         arrival_rate=solved.queue.arrival_rate,
-        mean=mean,
-        std=math.sqrt((4.0 * squares[1] - squares[0]) / 3.0),
+        mean=descent.mean,
+        std=descent.std,
         method=solved.method,
         descent=descent,
         solved=solved,
         seconds=time.perf_counter() - started,
     )
-
-
-class _Descent:
-    """Transform of the time that the chain takes to come down so many homogeneous levels."""
-
-    def __init__(self, solved: SolvedQueue, waiting: int) -> None:
-        chain = solved.queue.chain()
-        self.up, local, self.down = (as_dense(each[-1]) for each in (chain.up, chain.local, chain.down))
-        local = local - np.diag(np.diagonal(local))
-        out = self.up.sum(axis=1) + local.sum(axis=1) + self.down.sum(axis=1)
-        self.inside = np.diag(out) - local
-        self.start, self.waiting = _fresh(solved), waiting
-        seconds = _REAL.size * len(out) ** 3 * (400.0 + 12.0 * math.log2(waiting)) / _FLOPS
-        if seconds > MOST_SECONDS:
-            raise MemoryBudgetError(
-                f"a probability of a backlog before {len(out):,} states a level would take some "
-                f"{seconds:,.0f} s of computing; use a demand law of lower order"
-            )
-
-    def mean(self, returns: Array) -> float:
-        """Return the mean time; `returns` says in which state the next lower level is entered."""
-        step = np.linalg.solve(self.inside - self.up @ returns - self.up, np.ones(len(returns)))
-        total, state = 0.0, self.start
-        for _ in range(self.waiting):
-            total += float(state @ step)
-            state = state @ returns
-        return total
-
-    def transform(self, s: NDArray[np.complexfloating]) -> NDArray[np.complexfloating]:
-        """Return E[exp(-s T)] for each s, (n,), by logarithmic reduction for all of them at once."""
-        same = np.eye(len(self.inside))
-        rise, fall = (
-            np.linalg.solve(self.inside + s[:, None, None] * same, block) for block in (self.up, self.down)
-        )
-        returns, reach = fall, rise  # of all numbers at once
-        while np.abs(reach).max() > _CONVERGED:
-            left = same - rise @ fall - fall @ rise
-            rise, fall = np.linalg.solve(left, rise @ rise), np.linalg.solve(left, fall @ fall)
-            returns = returns + reach @ fall
-            reach = reach @ rise
-        return np.asarray((self.start @ np.linalg.matrix_power(returns, self.waiting)).sum(axis=-1))
-
-    def later(self, x: float) -> float:
-        """Return P(T > x) by inversion of its transform [Abate and Whitt, Euler's summation]."""
-        s = (_REAL + 1j * math.pi * np.arange(_REAL.size)) / x
-        values = ((1.0 - self.transform(s)) / s).real * np.where(np.arange(_REAL.size) % 2, -1.0, 1.0)
-        values[0] *= 0.5
-        sums = np.cumsum(values)[-_AVERAGED.size :]
-        return float(math.exp(_DAMPED / 2.0) / x * (_AVERAGED @ sums))
-
-
-def _more_levels(decay: float) -> int:
-    """Levels above the first that are reached with hardly any probability."""
-    return 2 if decay == 0.0 else math.ceil(math.log(_NOTHING) / math.log(decay)) + 2
 
 
 def _fresh(solved: SolvedQueue) -> Array:
@@ -285,25 +193,15 @@ def _fresh(solved: SolvedQueue) -> Array:
 
 def _on_the_way(solved: SolvedQueue, jobs: int, times: Array) -> dict[str, Array]:
     """Mean number of jobs and mean wait of one that comes, at each time."""
-    chain, b = solved.queue.chain(), solved.queue.running.max_running
-    top = jobs + _more_levels(solved.chain.decay_rate())
-    at = [min(k, b) for k in range(top + 1)]
-    blocks = [[None] * (top + 1) for _ in range(top + 1)]
-    for k in range(top + 1):
-        blocks[k][k] = csr_array(chain.local[at[k]])
-        if k < top:
-            blocks[k][k + 1] = csr_array(chain.up[at[k]])
-            blocks[k + 1][k] = csr_array(chain.down[at[k]])
-    rates = csr_array(block_array(blocks))
-    sizes = [chain.local[k].shape[0] for k in at]
-    initial = np.zeros(rates.shape[0])
-    first = sum(sizes[:jobs])
-    initial[first : first + sizes[jobs]] = _fresh(solved)
+    chain = solved.queue.chain()
+    top = jobs + levels_above(solved.chain.decay_rate())
+    rates, level = cut_off(chain, top)
+    initial = np.zeros(level.size)
+    initial[level == jobs] = _fresh(solved)
     solution = transient(rates, initial, times)
-    level = np.repeat(np.arange(top + 1), sizes)
     return {
         "mean_jobs": solution.mean_of(level),
-        "mean_wait": solution.mean_of(np.concatenate(_waits(solved, sizes, top))),
+        "mean_wait": solution.mean_of(np.concatenate(_waits(solved, np.bincount(level).tolist(), top))),
     }
 
 

@@ -478,3 +478,17 @@ def test_the_same_seed_gives_the_same_law(rng):
     for family in FAMILIES:
         one, two = (fit(x, family, 3, starts=4, max_steps=60) for _ in range(2))
         assert np.array_equal(one.distribution.T, two.distribution.T)
+
+
+def test_a_general_law_is_never_less_likely_than_those_it_contains():
+    rng = np.random.default_rng(12)
+    for values in (rng.lognormal(0.0, 1.5, 300), rng.weibull(0.4, 300), rng.gamma(4.0, 1.0, 300)):
+        found = {
+            family: maximise(values, family=family, order=3, rng=1)[0]
+            for family in ("hyper-erlang", "coxian", "general")
+        }
+        best = found["general"].log_likelihood
+        assert best >= found["coxian"].log_likelihood - 1e-9 * abs(best)
+        # A hyper-Erlang likelihood is of all values, the others' of bins: see `Observations.binning_error`.
+        assert best >= found["hyper-erlang"].log_likelihood - 1e-4 * 300
+        assert found["general"].label == "general phase-type (3)"

@@ -515,3 +515,18 @@ def test_a_variable_that_is_nearly_always_zero_keeps_its_digits(mass):
     assert law.ppf(0.5) == 0.0
     assert (law.rvs(100, random_state=1) >= 0.0).all()
     assert "atom" in repr(law)
+
+
+def test_moments_come_in_one_call():
+    law = PhaseType.erlang(phases=3, mean=2.0)
+    assert law.moments(4).tolist() == [law.moment(k) for k in (1, 2, 3, 4)]
+    with pytest.raises(ModelError, match="k must be"):
+        law.moments(0)
+
+
+def test_an_exit_rate_that_rounding_put_below_zero_is_zero():
+    law = PhaseType.from_rates([1.0, 0.0], [[0.0, 3.0], [0.0, 0.0]], [-3e-16, 2.0])
+    assert law.exit[0] == 0.0
+    assert law.mean == pytest.approx(1 / 3 + 1 / 2)
+    with pytest.raises(ModelError, match="negative exit rate"):
+        PhaseType.from_rates([1.0, 0.0], [[0.0, 3.0], [0.0, 0.0]], [-1e-8, 2.0])

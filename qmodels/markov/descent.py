@@ -1,0 +1,159 @@
+"""Time that a chain takes to come down many levels that are alike: its mean, and its law by a transform."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import gammaincinv
+
+from phasefit.arrays import Array
+from phasefit.checks import probabilities, shaped
+from phasefit.records import Record
+from qmodels.errors import MemoryBudgetError, ModelError
+from qmodels.markov.inversion import Complex, tail_of
+from qmodels.markov.qbd import QBD
+from qmodels.markov.sparse_rates import as_dense
+from qmodels.memory import MOST_SECONDS
+
+#: What may be left of the reduction, places of a transform for a probability, and work in a second.
+_CONVERGED, _PLACES, _FLOPS = 1e-15, 31, 3e9
+#: Nearest to one that a percentile is asked for: errors of probabilities are some 1e-9.
+_MOST: Final = 1.0 - 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Descent(Record):
+    """Time that a chain takes from one of its high levels down to a lower one.
+
+    Parameters
+    ----------
+    chain : QBD
+        Its last blocks are those of all levels passed.
+    start : (n,) array_like
+        Probability of each phase at the beginning.
+    levels : int
+        How far down, at least one.
+    first_passage : (n, n) array_like
+        Probability of the phase in which the next lower level is entered, from each phase.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If one probability would take longer than about half a minute.
+
+    Notes
+    -----
+    The mean is solved for. The law is the inverse of a transform, ``v G(s)^n 1`` with G(s) by
+    logarithmic reduction [1]_ and n the levels.
+
+    References
+    ----------
+    .. [1] G. Latouche, V. Ramaswami, "A logarithmic reduction algorithm for quasi-birth-death
+       processes", *J. Appl. Probab.* 30 (1993) 650-674.
+    """
+
+    chain: QBD = field(repr=False)
+    start: ArrayLike = field(repr=False)
+    levels: int
+    first_passage: ArrayLike = field(repr=False)
+    mean: float = field(init=False)  #: in the unit of time of the rates
+    std: float = field(init=False)  #: its standard deviation
+    _up: Array = field(init=False, repr=False)
+    _down: Array = field(init=False, repr=False)
+    _inside: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        up, local, down = (as_dense(each[-1]) for each in (self.chain.up, self.chain.local, self.chain.down))
+        local = local - np.diag(np.diagonal(local))
+        out = up.sum(axis=1) + local.sum(axis=1) + down.sum(axis=1)
+        seconds = (_PLACES + 1) * len(out) ** 3 * (400.0 + 12.0 * math.log2(self.levels)) / _FLOPS
+        if seconds > MOST_SECONDS:
+            raise MemoryBudgetError(
+                f"a probability of a backlog before {len(out):,} states a level would take some "
+                f"{seconds:,.0f} s of computing; use a demand law of lower order"
+            )
+        for name, value in (("_up", up), ("_down", down), ("_inside", np.diag(out) - local)):
+            object.__setattr__(self, name, value)
+        mean = self._mean(np.asarray(self.first_passage))
+        # The second cumulant from the transform near zero; what is left of the fourth is extrapolated away.
+        steps = np.array([0.02, 0.01]) / mean
+        squares = 2.0 * (1.0 - (self.transform(1j * steps) * np.exp(1j * steps * mean)).real) / steps**2
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "std", math.sqrt((4.0 * squares[1] - squares[0]) / 3.0))
+
+    def _mean(self, returns: Array) -> float:
+        step = np.linalg.solve(self._inside - self._up @ returns - self._up, np.ones(len(returns)))
+        total, state = 0.0, np.asarray(self.start, dtype=float)
+        for _ in range(self.levels):
+            total += float(state @ step)
+            state = state @ returns
+        return total
+
+    def transform(self, s: Complex) -> Complex:
+        """Return E[exp(-s T)] for all s at once.
+
+        Parameters
+        ----------
+        s : (n,) ndarray of complex
+            With a real part that is not negative.
+        """
+        same = np.eye(len(self._inside))
+        rise, fall = (
+            np.linalg.solve(self._inside + s[:, None, None] * same, block) for block in (self._up, self._down)
+        )
+        returns, reach = fall, rise  # of all numbers at once
+        while np.abs(reach).max() > _CONVERGED:
+            left = same - rise @ fall - fall @ rise
+            rise, fall = np.linalg.solve(left, rise @ rise), np.linalg.solve(left, fall @ fall)
+            returns = returns + reach @ fall
+            reach = reach @ rise
+        start = np.asarray(self.start, dtype=float)
+        return np.asarray((start @ np.linalg.matrix_power(returns, self.levels)).sum(axis=-1))
+
+    def cdf(self, x: ArrayLike) -> Any:
+        """Return the probability that it is down within `x`.
+
+        Parameters
+        ----------
+        x : array_like
+            In the unit of time of the rates.
+        """
+        times = np.asarray(x, dtype=float)
+        values = [1.0 - tail_of(self.transform, t) if t > 0.0 else 0.0 for t in times.ravel().tolist()]
+        return shaped(np.array(values).reshape(times.shape))
+
+    def percentile(self, q: ArrayLike) -> Any:
+        """Return the time within which it is down with probability `q`, such as 0.95.
+
+        Parameters
+        ----------
+        q : array_like
+            In [0, 1).
+
+        Raises
+        ------
+        ModelError
+            If `q` is not, or too near one.
+        """
+        share = probabilities("q", q)
+        if share.size and share.max() > _MOST:
+            raise ModelError(f"q must be at most {_MOST}, got {share.max():.12g}")
+        return shaped(np.array([self._within(q) for q in share.ravel().tolist()]).reshape(share.shape))
+
+    def _within(self, q: float) -> float:
+        """Return the percentile of one share."""
+        if q == 0.0:
+            return 0.0
+        shape = (self.mean / self.std) ** 2
+        guess = self.mean * float(gammaincinv(shape, q)) / shape  # a gamma law of the same moments
+        low, high = max(guess - 0.2 * self.std, 0.5 * guess), guess + 0.2 * self.std
+        while self.cdf(low) > q:
+            low /= 2.0
+        while self.cdf(high) < q:
+            high += self.std
+        return float(brentq(lambda x: self.cdf(x) - q, low, high, xtol=1e-6 * self.std))

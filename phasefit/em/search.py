@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Final, Literal
 
 import numpy as np
@@ -144,10 +145,9 @@ def _narrower(
 ) -> list[tuple[Array, Array, Array]]:
     """Return the best laws of the families that a general one contains, in the unit of the data."""
     found = []
-    # A child of the generator, so that the starts of the general law are what they would be without.
-    (own,) = rng.spawn(1)
-    rest = (own, tol, max_steps, hold)
     for family in ("hyper-erlang", "coxian") if order <= erlang.FEW_PHASES else ("coxian",):
+        # A copy, so that each family starts where it does alone with the same seed, and the general one too.
+        rest = (copy.deepcopy(rng), tol, max_steps, hold)
         try:
             if family == "hyper-erlang":
                 best = erlang.fit(data, order, _STARTS[family], *rest)[0].distribution

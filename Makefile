@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS := 1
 # Hundreds of processes are started by the tests; without bytecode each compiles what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test full coverage mutants quality format lock docs claims benchmarks record extras oldest newest clean
+.PHONY: demo test full coverage mutants quality format lock docs docs-fast dist claims benchmarks record extras oldest newest clean
 
 demo: $(VENV)/.core ## create the environment, run the shipped study, say where the report lies
 	@$(BIN)/qmodels demo -o qmodels-demo
@@ -65,10 +65,24 @@ benchmarks: $(VENV)/.test ## measure the long jobs, write docs/reference/speed.m
 record: $(VENV)/.test ## run the campaigns that are not on record, one after the other (hours; goes on where it ended)
 	$(BIN)/python -m tests.campaigns
 
-docs: $(VENV)/.test ## the site, with what the gallery's programs print and draw today
-	$(BIN)/python -m pip install -q -e '.[docs]'
+docs: $(VENV)/.docs ## the site, with what the gallery's programs print and draw today (some six minutes)
 	@rm -rf docs/reference/objects docs/gallery docs/notebooks # pages of objects that are gone fail the build
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html
+
+docs-fast: $(VENV)/.docs ## the site without running the gallery (about a minute)
+	@rm -rf docs/reference/objects
+	$(BIN)/sphinx-build -W -D plot_gallery=0 -b html docs docs/_build/html
+
+$(VENV)/.docs: $(VENV)/.test
+	$(BIN)/python -m pip install -q -e '.[docs]'
+	@touch $@
+
+dist: $(VENV)/.test ## build wheel and sdist, check them, run the demo from each in an environment of its own
+	@rm -rf dist
+	$(BIN)/python -m pip install -q build twine
+	$(BIN)/python -m build -q --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m tests.distribution dist
 
 lock: $(VENV)/.test ## refresh the lock files after a change of dependencies
 	$(BIN)/python -m pip install -q uv

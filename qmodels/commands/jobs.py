@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -19,6 +19,13 @@ from qmodels.commands.log_options import (
     log_choices,
 )
 from qmodels.commands.options import MaxBytes
+from qmodels.commands.shell import shell_line
+
+#: What to ask of the log then: a command, options of it, and what it answers.
+_NEXT: Final = (
+    ("site", (), "why its jobs wait, and what would change it"),
+    ("fit", ("--column", "runtime"), "which law its run times have"),
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -72,3 +79,6 @@ def _jobs(
             f"Load: {record['arrival_rate']:.4g} jobs/s of known work keep "
             f"{record['offered_processors']:,.1f} {record['unit']} busy on average."
         )
+    chosen = ["--unit", unit] if unit else []
+    for words, more, what in _NEXT:
+        typer.echo(f"Next: {shell_line(['qmodels', words, file, *chosen, *more])} says {what}.")

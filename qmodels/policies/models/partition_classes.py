@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmodels.errors import ModelError
+from qmodels.networks.sizes import occupancy_counts, queue_seconds
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.bursts_in_turn import chain_size, served
-from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.disk_counts import filled
+from qmodels.policies.models.merged_classes import Classes, MeanClass, merged
 from qmodels.policies.models.partition_occupancy import partition_rates
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.sized_jobs import MOST_ROUNDS, SizedClass, burst_stages, sized_classes
@@ -22,6 +23,7 @@ from qmodels.policies.models.state_search import explored
 from qmodels.policies.models.time_shared import TAKEN_AS_SHARED, VARIABLE
 from qmodels.policies.models.turns import ratio_of_computing
 from qmodels.policies.system import Arrangement, Workload
+from qmodels.programs import Program
 from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
@@ -30,8 +32,10 @@ Held = tuple[int, ...]
 State = tuple[Held, ...]
 
 #: States of a level, times the stages of arrivals, and of all levels, that are followed.
-MOST_STATES: Final = 350
-_ALL_STATES: Final = 3000
+MOST_STATES: Final = 1000
+_ALL_STATES: Final = 2500
+#: Seconds that solving the queue may take, about.
+_SECONDS: Final = 0.3
 #: States of the turns of one partition, and of all that it may hold.
 _MOST_IN_TURN: Final = 300
 #: Slowness of a disk, in logarithms, at which turns are looked at; between them they are joined.
@@ -102,10 +106,10 @@ class PartitionClasses(AbstractModel):
 class _Followed:
     """The running jobs of a case by partition and class; or by partition alone, with bursts drawn."""
 
-    def __init__(self, arrangement: Arrangement, workload: Workload, classes: tuple[SizedClass, ...]) -> None:
+    def __init__(self, arrangement: Arrangement, workload: Workload, classes: Classes) -> None:
         self.arrangement, self.workload, self.classes = arrangement, workload, classes
         #: class of each stage, a part of a job's bursts after which the next one follows
-        self.kind = np.repeat(np.arange(len(classes)), [x.rounds for x in classes])
+        self.kind = np.repeat(np.arange(len(classes)), [x[0].rounds for x in classes])
         self.partitions = arrangement.partition_sizes
         self.order = self.kind.size
         self.turns = {p: _Turns(self, p) for p in set(self.partitions)}
@@ -139,7 +143,9 @@ class _Followed:
         if chain_size(even) > _MOST_IN_TURN:
             return False
         counts, order = self.sizes, self.workload.arrivals.order
-        return max(counts) * order <= MOST_STATES and sum(counts) <= _ALL_STATES
+        if max(counts) * order > MOST_STATES or sum(counts) > _ALL_STATES:
+            return False
+        return queue_seconds(np.multiply(counts, order)) <= _SECONDS
 
     @property
     def simplifications(self) -> tuple[str, ...]:
@@ -173,18 +179,23 @@ class _Moves:
         self.io, self.cpu = float(program.mean_io(p, at.disks)), float(program.mean_cpu(p, at.disks))
         self.last: list[bool] = np.append(self.kind[1:] != self.kind[:-1], True).tolist()
         self.starts = [
-            (int(np.flatnonzero(self.kind == r)[0]), each.weight) for r, each in enumerate(followed.classes)
+            (int(np.flatnonzero(self.kind == r)[0]), sum(x.weight for x in each))
+            for r, each in enumerate(followed.classes)
         ]
 
     def __call__(self, state: State, k: int) -> list[tuple[int, State, float]]:
         """Jobs afterwards, state and rate of what may happen; of a start, its probability."""
         found, jobs = [], [sum(held[:-1]) for held in state]
         slow = self.slow(tuple(sorted(jobs, reverse=True)))
+        used = self.at.used_disk_partitions
+        # what partitions ask of their disks together is no more than these can do
+        most = min(1.0, used * self.at.disks / max(self.busy(state, k)[1], 1e-300))
         for group in self.groups:
             for at in range(group.start, group.stop):
                 if jobs[at]:
                     for gone, other, rate in self.within(state[at], slow[jobs[at]], self.partitions[at]):
-                        found.append((k - gone, self._put(state, group, at, other), rate))
+                        pace = most if state[at][-1] == 0 else 1.0
+                        found.append((k - gone, self._put(state, group, at, other), pace * rate))
         if k < self.at.max_running:
             fewest = min(jobs)
             group = next(g for g in self.groups if fewest in jobs[g])
@@ -298,16 +309,18 @@ class _Turns:
     def __init__(self, followed: _Followed, p: float) -> None:
         d, workload, classes = followed.arrangement.disks, followed.workload, followed.classes
         self.drawn: tuple[float, ...] | None = None
-        programs = [program for _, program in parts(workload.program)]
-        whole = np.array([_times(x, programs, p, d) for x in classes])
-        phases, self.rounds = (np.array([getattr(x, name) for x in classes]) for name in ("phases", "rounds"))
+        means = [MeanClass.of(each, workload, p, d) for each in classes]
+        phases, whole_cpu = np.array([x.phases for x in means]), np.array([x.cpu for x in means])
+        self.whole_io = np.array([x.io for x in means])
+        self.rounds = np.array([each[0].rounds for each in classes])
         #: bursts of a class after which one of its jobs leaves its round
         self.on = phases / self.rounds
-        self.io, self.cpu = (whole / phases[:, None]).T
-        self.whole_io, weights = whole[:, 0], np.array([x.weight for x in classes]) * phases
+        self.io, self.cpu = self.whole_io / phases, whole_cpu / phases
+        weights = np.array([x.weight for x in means]) * phases
         if workload.has_bursts:
             table = burst_stages(workload, p, d, 1)
-            assert table is not None and table.drawn is not None
+            assert table is not None
+            assert table.drawn is not None
             self.drawn, self.cpu, weights = tuple(table.drawn.tolist()), table.cpu, table.drawn
         mean = float(self.cpu @ weights / weights.sum())
         self.long = [] if self.cpu.size == 1 else np.flatnonzero(self.cpu > _LONG * mean).tolist()
@@ -360,12 +373,6 @@ class _Turns:
         return paces.computing, paces.moving
 
 
-def _times(each: SizedClass, programs: list, p: float, d: float) -> list[float]:  # type: ignore[type-arg]
-    """Mean transfer and computation of a job of a class."""
-    program = programs[each.program]
-    return [each.size * float(program.mean_io(p, d)), each.size * float(program.mean_cpu(p, d))]
-
-
 def _with(held: Held, at: int, more: int) -> Held:
     return (*held[:at], held[at] + more, *held[at + 1 :])
 
@@ -385,15 +392,21 @@ def _followed(case: Case) -> _Followed | None:
     return None
 
 
-def _choices(workload: Workload, p: float, d: float) -> Iterator[tuple[SizedClass, ...]]:
+def _choices(workload: Workload, p: float, d: float) -> Iterator[Classes]:
     """Yield classes of jobs, the most telling first."""
     if workload.has_bursts:
         if burst_stages(workload, p, d, 1) is not None:
-            phases = max(1.0, float(workload.program.mean_phases))
-            yield (SizedClass(1.0, 0, 1.0, 1, phases),)
+            phases, program = max(1.0, float(workload.program.mean_phases)), workload.program
+            # how many bursts a job has left, where that is fixed, says who leaves first
+            fixed = isinstance(program, Program) and program.phase_count is None
+            for rounds in range(min(MOST_ROUNDS, int(phases)) if fixed else 1, 0, -1):
+                yield ((SizedClass(1.0, 0, 1.0, rounds, phases),),)
         return
     most = MOST_ROUNDS if float(workload.program.mean_io(p, d)) == 0.0 else 1
     for rounds in range(most, 0, -1):
         classes = sized_classes(workload, p, d, rounds)
-        if classes is not None:
-            yield classes
+        if classes is None:
+            return
+        yield tuple((x,) for x in classes)
+    if len({x.rounds for x in classes}) == 1:
+        yield from merged(classes, workload, p, d)

@@ -58,13 +58,13 @@ class PartitionClasses(AbstractModel):
         at, workload = case.arrangement, case.workload
         if case.given or at.multiprogramming == 1 or at.cpu_discipline != "fcfs":
             return False
-        return _followed(case) is not None and (
-            workload.has_bursts
-            or workload.demand.scv > VARIABLE
-            or len(parts(workload.program)) > 1
-            or len(set(at.partition_sizes)) > 1
-            or float(workload.program.mean_io(*case.policy.allotment(case.system))) == 0.0
-        )
+        if workload.io_bursts is not None and workload.cpu_bursts is not None:
+            unlike = max(workload.cpu_bursts.scv, workload.io_bursts.scv) > VARIABLE
+        else:
+            # two sizes of one program are followed by model="time-sharing", and programs whose jobs
+            # are regular carry more than bursts without memory would
+            unlike = len(parts(workload.program)) > 1 and workload.demand.scv > VARIABLE
+        return unlike and _followed(case) is not None
 
     def family(self, *, turns: bool) -> str:
         """See `AbstractModel.family`: of the same systems, by another model."""
@@ -403,10 +403,11 @@ def _choices(workload: Workload, p: float, d: float) -> Iterator[Classes]:
                 yield ((SizedClass(1.0, 0, 1.0, rounds, phases),),)
         return
     most = MOST_ROUNDS if float(workload.program.mean_io(p, d)) == 0.0 else 1
+    classes = None
     for rounds in range(most, 0, -1):
         classes = sized_classes(workload, p, d, rounds)
         if classes is None:
             return
         yield tuple((x,) for x in classes)
-    if len({x.rounds for x in classes}) == 1:
+    if classes is not None and len({x.rounds for x in classes}) == 1:
         yield from merged(classes, workload, p, d)

@@ -186,10 +186,12 @@ class _Moves:
     def __call__(self, state: State, k: int) -> list[tuple[int, State, float]]:
         """Jobs afterwards, state and rate of what may happen; of a start, its probability."""
         found, jobs = [], [sum(held[:-1]) for held in state]
-        slow = self.slow(tuple(sorted(jobs, reverse=True)))
+        slow = self._disks(state)
         used = self.at.used_disk_partitions
-        # what partitions ask of their disks together is no more than these can do
-        most = min(1.0, used * self.at.disks / max(self.busy(state, k)[1], 1e-300))
+        most = 1.0
+        if used < len(state):
+            # what partitions ask of their disks together is no more than these can do
+            most = min(1.0, used * self.at.disks / max(self.busy(state, k)[1], 1e-300))
         for group in self.groups:
             for at in range(group.start, group.stop):
                 if jobs[at]:
@@ -208,13 +210,19 @@ class _Moves:
 
     def busy(self, state: State, k: int) -> tuple[float, float]:
         """Processors that compute and disks that transfer."""
-        slow = self.slow(tuple(sorted((sum(held[:-1]) for held in state), reverse=True)))
+        slow = self._disks(state)
         processors = disks = 0.0
         for held, p in zip(state, self.partitions, strict=True):
             if any(held):
-                computing, moving = self.turns[p].busy(self._by_class(held), slow[sum(held[:-1])])
+                paces = self.turns[p].at(self._by_class(held), slow[sum(held[:-1])])
+                computing, moving = float(paces.computing[held[-1]]), float(paces.moving[held[-1]])
                 processors, disks = processors + p * computing, disks + self.at.disks * moving
         return processors, disks
+
+    def _disks(self, state: State) -> dict[int, float]:
+        """How slow disks are to a partition by its jobs; none is asked for while a long burst blocks."""
+        slow = self.slow(tuple(sorted((sum(held[:-1]) for held in state if not held[-1]), reverse=True)))
+        return {sum(held[:-1]): 1.0 for held in state} | slow
 
     def _within(self, held: Held, slow: float, p: float) -> list[tuple[int, Held, float]]:
         """Jobs that end (0 or 1), what the partition holds then, and the rate."""
@@ -223,11 +231,15 @@ class _Moves:
         turns = self.turns[p].at(by_class, slow)
         if mode == 0:
             for r, rate in enumerate(turns.rounds.tolist()):
-                found += [(*x, rate * y) for *x, y in self._ended(held, r)]
+                for after, chance in enumerate(turns.next[r].tolist()):
+                    found += [
+                        (gone, self._settled((*other[:-1], after)), rate * chance * share)
+                        for gone, other, share in self._ended(held, r)
+                    ]
             for g, rate in enumerate(turns.begun.tolist(), start=1):
                 if rate > 0.0:
                     found.append((0, (*held[:-1], g), rate))
-            return found
+            return [each for each in found if each[2] > 0.0]
         g = mode - 1
         of = 0 if self.turns[p].drawn is not None else self.long[g]
         leaves = 1.0 / float(self.turns[p].on[of])
@@ -249,7 +261,7 @@ class _Moves:
             other = _with(held, stage, -1)
             if not self.last[stage]:
                 other = _with(other, stage + 1, 1)
-            found.append((int(self.last[stage]), self._settled(other), held[stage] / total))
+            found.append((int(self.last[stage]), other, held[stage] / total))
         return found
 
     def _settled(self, held: Held) -> Held:
@@ -278,7 +290,7 @@ class _Moves:
         In product form, and in the mean over the partitions that hold as many.
         """
         used = self.at.used_disk_partitions
-        if used == len(jobs) or self.io == 0.0:
+        if used == len(self.partitions) or self.io == 0.0:
             return dict.fromkeys(jobs, 1.0)
         found: dict[int, list[float]] = {}
         for disk in range(used):
@@ -296,11 +308,12 @@ class _Paces(NamedTuple):
     """What may happen on one partition, in units of its own time."""
 
     rounds: Array  #: (S,) rounds of a class that end, while no long burst is computed
-    begun: Array  #: (L,) long bursts of a class that are begun, while none is computed
+    next: Array  #: (S, 1 + L) what follows the end of such a round: no long burst, or one of each class
+    begun: Array  #: (L,) long bursts of a class that are begun otherwise, while none is computed
     following: Array  #: (L, 1 + L) what follows a long burst: none, or one of each class
     ends: Array  #: (L,) rates at which long bursts end
-    computing: float  #: part of the time that the processors compute
-    moving: float  #: part of the time that the disk serves it
+    computing: Array  #: (1 + L,) part of the time that the processors compute, by the long burst there
+    moving: Array  #: (1 + L,) part of the time that the disk serves it, likewise
 
 
 class _Turns:
@@ -342,19 +355,33 @@ class _Turns:
             always, after = turns.always, turns.after
             idle = max(1.0 - float(always.sum()), 0.0)
         done, long = always / bursts, self.long
-        all_done = done if self.drawn is None else done.sum(keepdims=True)
-        moving = float(all_done / self.on / self.rounds @ self.whole_io)
         short = np.ones(done.size, dtype=np.bool_)
         short[long] = False
         none = max(idle + float(always[short].sum()), 1e-300)  # none that is long
-        rounds = np.where(short, done, 0.0)
-        rounds = (rounds if self.drawn is None else rounds.sum(keepdims=True)) / self.on / none
+        ends, into = np.where(short, done, 0.0), np.where(short[:, None], after, 0.0)[:, long]
+        if self.drawn is not None:
+            ends, into = ends.sum(keepdims=True), into.sum(axis=0, keepdims=True)
+        rounds = ends / self.on / none
+        # of whole jobs, as often as these end, so that work is conserved
+        transfer = self.whole_io / self.on / self.rounds
+        of_long = transfer[[0] * len(long) if self.drawn is not None else long]
+        moving = np.append(ends @ transfer / none, of_long / bursts[long])
+        computing = np.append(always[short].sum() / none, np.ones(len(long)))
+        nearest = into / np.maximum(ends, 1e-300)[:, None]
+        nearest = np.concatenate([1.0 - nearest.sum(axis=1, keepdims=True), nearest], axis=1)
         inside = after[np.ix_(long, long)]
         each = np.maximum(done[long], 1e-300)[:, None]
         following = np.concatenate([1.0 - inside.sum(axis=1, keepdims=True) / each, inside / each], axis=1)
-        begun = np.maximum(done[long] - inside.sum(axis=0), 0.0) / none
+        begun = done[long] - inside.sum(axis=0) - (into / self.on[:, None]).sum(axis=0)
+        begun = np.maximum(begun, 0.0) / none
         return _Paces(
-            rounds, begun, np.maximum(following, 0.0), 1.0 / bursts[long], float(always.sum()), moving
+            rounds,
+            np.maximum(nearest, 0.0),
+            begun,
+            np.maximum(following, 0.0),
+            1.0 / bursts[long],
+            computing,
+            moving,
         )
 
     def at(self, jobs: Held, slow: float) -> _Paces:
@@ -366,11 +393,6 @@ class _Turns:
             return first
         second = self.at_node(jobs, low + 1)
         return _Paces(*((1.0 - share) * a + share * b for a, b in zip(first, second, strict=True)))
-
-    def busy(self, jobs: Held, slow: float) -> tuple[float, float]:
-        """Part of the time that the processors compute, and that the disk serves the partition."""
-        paces = self.at(jobs, slow)
-        return paces.computing, paces.moving
 
 
 def _with(held: Held, at: int, more: int) -> Held:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from phasefit import PhaseType, match_moments
+from phasefit import PhaseType, match_moments, mixture
 from qmodels.errors import ModelError
 from qmodels.policies import System, TimeSharing, Workload, capacity, predict
 from qmodels.policies.models.bursts_in_turn import served
@@ -140,3 +140,17 @@ def test_few_jobs_are_on_the_larger_of_unlike_partitions(scv):
     assert found.mean_response == pytest.approx(float(program.mean_time(2, 1)), rel=1e-3)
     busier = predict(TimeSharing(2, 1, 2), System(3, 1), work, load=0.3)
     assert busier.mean_response > found.mean_response
+
+
+@pytest.mark.parametrize("policy", [TimeSharing(4, 2, 4), TimeSharing(8, 4, 3, cpu_discipline="ps")], ids=str)
+def test_percentiles_of_a_mix_know_its_programs(policy):
+    """Of short and long jobs that hardly meet the median is that of a short one alone, nearly."""
+    mix = WorkloadMix([fixed(0.5, 0.5, 8), fixed(50.0, 50.0, 8)], weights=[0.9, 0.1])
+    for demand in (PhaseType.erlang(phases=3, mean=1.0), match_moments(1.0, 3.0)):
+        work = Workload(mix, demand=demand)
+        found = predict(policy, System(16, 8), work, load=0.02)
+        law = mixture([0.9, 0.1], [demand.scale(1.0), demand.scale(100.0)])
+        slower = found.mean_response / (0.9 * 1.0 + 0.1 * 100.0)
+        assert found.percentile(0.5) == pytest.approx(slower * float(law.ppf(0.5)), rel=0.05)
+        assert found.response.percentile(0.5) == pytest.approx(found.percentile(0.5), rel=1e-6)
+        assert found.response.mean == pytest.approx(found.mean_response, rel=0.01)

@@ -26,12 +26,15 @@ from qmodels.policies.base import running_jobs
 from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.demand import demand_law
 from qmodels.policies.models.mixes import mixed_demand
+from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
 
 #: Most phases of the law of a job that is followed beside others, in a chain that has a copy of all
 #: their states for each; where it is not, some ten of all lengths cost nothing.
 _MOST_FOLLOWED: Final = 5
+#: Most phases of the law of a job of a mix that is followed.
+_MOST_OF_MIX: Final = 16
 #: Speeds that agree to this are one speed.
 _SAME: Final = 1e-12
 
@@ -50,9 +53,13 @@ def own_demand(solved: SolvedQueue) -> PhaseType | None:
     Returns
     -------
     PhaseType or None
-        Of mean one; None where the demand was given, is not all of the job, or the running jobs are
-        counted by stage, which all have in common.
+        Of mean one; None where the demand was given as the chain has it, where it is not all of the
+        job, or the running jobs are counted by stage, which all have in common. Of the programs of a
+        mix it is the law of the time alone, where the chain has one that was simplified.
     """
+    whole = mix_of(solved)
+    if whole is not None:
+        return whole
     data, known = solved.workload.demand.fitted_to, solved.queue.running.at_one_speed
     if data is None or data.values is None or known is None or not is_all_of_the_job(solved):
         return None
@@ -66,6 +73,21 @@ def own_demand(solved: SolvedQueue) -> PhaseType | None:
             data.kept[name] = None
     found: PhaseType | None = data.kept[name]
     return found
+
+
+def mix_of(solved: SolvedQueue) -> PhaseType | None:
+    """Return the law of a mix's jobs where the chain of all at one speed has a simpler one; else None.
+
+    Parameters
+    ----------
+    solved : SolvedQueue
+    """
+    workload, known = solved.workload, solved.queue.running.at_one_speed
+    if workload.has_bursts or known is None or len(parts(workload.program)) == 1:
+        return None
+    full = mixed_demand(workload, *solved.policy.allotment(solved.system))
+    simpler = full is not workload.demand and known[0].order < full.order
+    return full if simpler and full.order <= _MOST_OF_MIX else None
 
 
 def _of_some_length(values: Array) -> Array:

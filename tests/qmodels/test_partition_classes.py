@@ -5,8 +5,9 @@ import pytest
 
 from phasefit import PhaseType, match_moments, mixture
 from qmodels.errors import ModelError
-from qmodels.policies import System, TimeSharing, Workload, capacity, predict
+from qmodels.policies import SpaceSharing, System, TimeSharing, Workload, capacity, predict
 from qmodels.policies.models.bursts_in_turn import served
+from qmodels.policies.models.job_stages import job_stages, routes
 from qmodels.policies.models.merged_classes import MeanClass, merged
 from qmodels.policies.models.partition_occupancy import Occupancy, PartitionRooms
 from qmodels.policies.models.sized_jobs import sized_classes
@@ -154,3 +155,15 @@ def test_percentiles_of_a_mix_know_its_programs(policy):
         assert found.percentile(0.5) == pytest.approx(slower * float(law.ppf(0.5)), rel=0.05)
         assert found.response.percentile(0.5) == pytest.approx(found.percentile(0.5), rel=1e-6)
         assert found.response.mean == pytest.approx(found.mean_response, rel=0.01)
+
+
+def test_percentiles_of_bursts_follow_a_job_by_more_than_the_law_of_the_others():
+    """A job of 24 regular bursts alone on a machine takes a time that hardly varies."""
+    erlang = PhaseType.erlang(phases=2, mean=1.0)
+    program = fixed(1.0, 4.0, 6)
+    work = Workload(program, io_bursts=erlang, cpu_bursts=erlang)
+    found = predict(SpaceSharing(32, 16), System(32, 16), work, load=0.01)
+    assert "taken as" in found.reduction
+    alone = job_stages(routes(program, 1.0, 1.0), erlang, erlang).law()
+    slower = found.mean_response / alone.mean
+    assert found.percentile(0.95) == pytest.approx(slower * float(alone.ppf(0.95)), rel=0.02)

@@ -24,7 +24,7 @@ from qmodels.networks.replay import (
 )
 from qmodels.policies.base import running_jobs
 from qmodels.policies.models.base import SolvedQueue
-from qmodels.policies.models.demand import demand_law
+from qmodels.policies.models.demand import demand_law, simpler_laws, time_alone
 from qmodels.policies.models.mixes import mixed_demand
 from qmodels.programs.model import parts
 
@@ -33,8 +33,8 @@ Array = NDArray[np.float64]
 #: Most phases of the law of a job that is followed beside others, in a chain that has a copy of all
 #: their states for each; where it is not, some ten of all lengths cost nothing.
 _MOST_FOLLOWED: Final = 5
-#: Most phases of the law of a job of a mix that is followed.
-_MOST_OF_MIX: Final = 16
+#: Most phases of the law of a job's time alone that is followed where that of the others is simpler.
+_MOST_ALONE: Final = 16
 #: Speeds that agree to this are one speed.
 _SAME: Final = 1e-12
 
@@ -55,9 +55,10 @@ def own_demand(solved: SolvedQueue) -> PhaseType | None:
     PhaseType or None
         Of mean one; None where the demand was given as the chain has it, where it is not all of the
         job, or the running jobs are counted by stage, which all have in common. Of the programs of a
-        mix it is the law of the time alone, where the chain has one that was simplified.
+        mix, and of bursts with laws of their own, it is the law of the time alone, where the chain has
+        one that was simplified.
     """
-    whole = mix_of(solved)
+    whole = whole_time(solved)
     if whole is not None:
         return whole
     data, known = solved.workload.demand.fitted_to, solved.queue.running.at_one_speed
@@ -75,19 +76,26 @@ def own_demand(solved: SolvedQueue) -> PhaseType | None:
     return found
 
 
-def mix_of(solved: SolvedQueue) -> PhaseType | None:
-    """Return the law of a mix's jobs where the chain of all at one speed has a simpler one; else None.
+def whole_time(solved: SolvedQueue) -> PhaseType | None:
+    """Return the law of a job's time where the chain of all at one speed has a simpler one; else None.
+
+    It is that of a mix's programs, or of bursts with laws of their own, on the allotment of a full
+    machine; or the nearest to it that is not too large.
 
     Parameters
     ----------
     solved : SolvedQueue
     """
     workload, known = solved.workload, solved.queue.running.at_one_speed
-    if workload.has_bursts or known is None or len(parts(workload.program)) == 1:
+    if known is None or not (workload.has_bursts or len(parts(workload.program)) > 1):
         return None
-    full = mixed_demand(workload, *solved.policy.allotment(solved.system))
-    simpler = full is not workload.demand and known[0].order < full.order
-    return full if simpler and full.order <= _MOST_OF_MIX else None
+    full = time_alone(workload, *solved.policy.allotment(solved.system))
+    if full is None or full is workload.demand:
+        return None
+    for law, _ in simpler_laws(full):
+        if known[0].order < law.order <= _MOST_ALONE:
+            return law.scale(1.0 / law.mean)
+    return None
 
 
 def _of_some_length(values: Array) -> Array:

@@ -165,12 +165,16 @@ def the_record_again() -> None:
     tables_of_the_records()
 
 
-def tables_of_the_records() -> None:
-    """Make the tables of the two records as they stand."""
+def rows_on_record() -> pd.DataFrame:
+    """Return the points of the two records that errors are stated from."""
     known = pd.read_csv(FOLDER / "recorded-errors.csv")
     unlike = pd.read_csv(FOLDER / "unlike-models.csv")
-    unlike = unlike[unlike.judge & (unlike.kind != "named")]
-    write_tables([*known.to_dict("records"), *unlike.to_dict("records")])
+    return pd.concat([known, unlike[unlike.judge & (unlike.kind != "named")]], ignore_index=True)
+
+
+def tables_of_the_records() -> None:
+    """Make the tables of the two records as they stand."""
+    write_tables([{str(key): x for key, x in row.items()} for row in rows_on_record().to_dict("records")])
 
 
 def judged(named: tuple[str, GridPoint]) -> dict[str, object]:

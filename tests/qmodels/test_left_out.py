@@ -50,7 +50,10 @@ def test_private_disks_have_no_order_to_leave_out():
 def test_the_spread_over_partitions_is_said_to_know_only_the_rate(arrivals):
     for policy, given in ((SpaceSharing(4, 2), BURSTS), (TimeSharing(4, 2, 2), PLAIN)):
         assert RATE not in reduction(policy, given)[1]
-        assert RATE in reduction(policy, given, arrivals=arrivals)[1]
+        followed = policy.name == "TS"  # few partitions are followed beside arrivals that come in bursts
+        assert (RATE in reduction(policy, given, arrivals=arrivals)[1]) is not followed
+    regular = PhaseType.erlang(phases=2, mean=1.0)
+    assert RATE in reduction(TimeSharing(4, 2, 2), PLAIN, arrivals=regular)[1]
     # where every job has a disk of its own, or all have one, nothing hangs on the spread
     for disks in (1, 4):
         method, said = reduction(SpaceSharing(4, disks), BURSTS, arrivals=arrivals)

@@ -227,7 +227,7 @@ def test_light_load_is_the_time_of_a_job_alone():
     ("policy", "said"),
     [
         (TS(16, 4, 3), "evenly loaded"),
-        (TS(4, 1, 8), "at one speed"),
+        (TS(4, 1, 16), "at one speed"),
         (TS(5, 2), "mean size"),
     ],
 )

@@ -88,6 +88,7 @@ class BuiltModel:
     #: the running jobs at an arrival rate, jobs per second, where they depend on it; `running`
     #: is then what they do while jobs always wait
     at_rate: Callable[[float], RunningChain] | None = None
+    arrivals_followed: bool = False  #: whether `at_rate` knows how jobs arrive, not only how often
 
     @property
     def name(self) -> str:

@@ -236,7 +236,7 @@ def _build(
     if built.at_rate is not None and not built.exact:
         # the occupancy is solved with Poisson arrivals and no pauses, the queue with the true ones
         said = [*built.simplifications]
-        if workload.arrivals.order > 1:
+        if workload.arrivals.order > 1 and not built.arrivals_followed:
             said.append("who is on which partition found as with Poisson arrivals of the same rate")
         if overheads:
             said.append("who is on which disk found as if dividing took no time")

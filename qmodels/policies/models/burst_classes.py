@@ -69,10 +69,6 @@ class BurstClasses(AbstractModel):
             return False
         return _followed(case) is not None
 
-    def family(self, *, turns: bool) -> str:
-        """See `AbstractModel.family`: of the same systems, by another model."""
-        return "time-sharing, turns" if turns else "speed-scaled"
-
     def build(self, case: Case) -> BuiltModel:
         """See `AbstractModel.build`.
 

@@ -38,6 +38,7 @@ class InService:
 
     given: dict[tuple[int, ...], Array]  #: probability of each class, by the counts at the server
     always: Array  #: (classes,) probability of each class, of all times
+    after: Array  #: (classes, classes) ends of bursts of a class, per unit of time, by who is next
 
 
 # A few hundred numbers each; a sweep of loads asks for the same again and again.
@@ -103,10 +104,15 @@ def served(
                     rates[here, place[left, r]] += left[r] / waiting / bursts[s]
     law = stationary(rates)
     found, always = {d: np.zeros(len(bursts)) for d in counts if any(d)}, np.zeros(len(bursts))
+    after = np.zeros((len(bursts), len(bursts)))
     for (d, s), probability in zip(states, law.tolist(), strict=True):
         if s >= 0:
             found[d][s] = probability
             always[s] += probability
+            waiting = sum(d) - 1
+            for r in classes:
+                if waiting:
+                    after[s, r] += probability / bursts[s] * (d[r] - (r == s)) / waiting
     for d, each in found.items():
         total = each.sum()
         if total > 0.0:
@@ -115,7 +121,7 @@ def served(
             work = np.array(d) * np.array(bursts)
             each += work / work.sum()
         each.setflags(write=False)
-    return InService(found, always)
+    return InService(found, always, after)
 
 
 def affordable(most: int, classes: int) -> bool:

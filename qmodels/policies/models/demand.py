@@ -28,22 +28,25 @@ def demand_law(
     the law of a job's whole time on the allotment it has with all partitions taken and no disk
     shared.
     """
-    io, cpu = workload.io_bursts, workload.cpu_bursts
-    p, d = policy.allotment(system)
-    if io is None or cpu is None:
-        full = mixed_demand(workload, p, d)
-        if full is workload.demand:
-            return full, ()
-        return reduced_law(full, policy, system, workload)
-    given = routes(workload.program, p, d)
-    order = count_stages(given, io, cpu)
-    if order > MOST_STAGES:
+    full = time_alone(workload, *policy.allotment(system))
+    if full is None:
         raise ModelError(
-            f"a job of {order} stages has no law that could be handled; use fewer phases or "
-            f"phase_count = Geometric(mean)"
+            f"a job of more than {MOST_STAGES} stages has no law that could be handled; use fewer phases "
+            f"or phase_count = Geometric(mean)"
         )
+    return (full, ()) if full is workload.demand else reduced_law(full, policy, system, workload)
+
+
+def time_alone(workload: Workload, p: float, d: float) -> PhaseType | None:
+    """Law of a job's whole time on p processors and d disks, of mean one; None for too many stages."""
+    io, cpu = workload.io_bursts, workload.cpu_bursts
+    if io is None or cpu is None:
+        return mixed_demand(workload, p, d)
+    given = routes(workload.program, p, d)
+    if count_stages(given, io, cpu) > MOST_STAGES:
+        return None
     full = job_stages(given, io, cpu).law()
-    return reduced_law(full.scale(1.0 / full.mean), policy, system, workload)
+    return full.scale(1.0 / full.mean)
 
 
 def reduced_law(

@@ -85,7 +85,7 @@ def count_states(on_disks: DiskPartitions, order: int) -> list[float]:
             slots, alike = on_disks.slots[group.start], group.stop - group.start
             most = min(sum(slots), on_disks.max_running)
             states = _ways(slots, order, most)
-            levels = np.nan_to_num(_choose(levels, states, alike), nan=np.inf)
+            levels = np.nan_to_num(filled(levels, states, alike), nan=np.inf)
     return [float(x) for x in levels]
 
 
@@ -100,7 +100,7 @@ def _ways(slots: Sequence[int], order: int, most: int) -> list[float]:
     return [float(x) for x in ways]
 
 
-def _choose(levels: Array, states: list[float], alike: int) -> Array:
+def filled(levels: Array, states: list[float], alike: int) -> Array:
     """Ways once `alike` more disk partitions of so many states each have been filled, unordered."""
     most = levels.size - 1
     found = np.zeros((alike + 1, most + 1))

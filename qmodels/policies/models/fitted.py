@@ -24,14 +24,17 @@ from qmodels.networks.replay import (
 )
 from qmodels.policies.base import running_jobs
 from qmodels.policies.models.base import SolvedQueue
-from qmodels.policies.models.demand import demand_law
+from qmodels.policies.models.demand import demand_law, simpler_laws, time_alone
 from qmodels.policies.models.mixes import mixed_demand
+from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
 
 #: Most phases of the law of a job that is followed beside others, in a chain that has a copy of all
 #: their states for each; where it is not, some ten of all lengths cost nothing.
 _MOST_FOLLOWED: Final = 5
+#: Most phases of the law of a job's time alone that is followed where that of the others is simpler.
+_MOST_ALONE: Final = 16
 #: Speeds that agree to this are one speed.
 _SAME: Final = 1e-12
 
@@ -50,9 +53,14 @@ def own_demand(solved: SolvedQueue) -> PhaseType | None:
     Returns
     -------
     PhaseType or None
-        Of mean one; None where the demand was given, is not all of the job, or the running jobs are
-        counted by stage, which all have in common.
+        Of mean one; None where the demand was given as the chain has it, where it is not all of the
+        job, or the running jobs are counted by stage, which all have in common. Of the programs of a
+        mix, and of bursts with laws of their own, it is the law of the time alone, where the chain has
+        one that was simplified.
     """
+    whole = whole_time(solved)
+    if whole is not None:
+        return whole
     data, known = solved.workload.demand.fitted_to, solved.queue.running.at_one_speed
     if data is None or data.values is None or known is None or not is_all_of_the_job(solved):
         return None
@@ -66,6 +74,28 @@ def own_demand(solved: SolvedQueue) -> PhaseType | None:
             data.kept[name] = None
     found: PhaseType | None = data.kept[name]
     return found
+
+
+def whole_time(solved: SolvedQueue) -> PhaseType | None:
+    """Return the law of a job's time where the chain of all at one speed has a simpler one; else None.
+
+    It is that of a mix's programs, or of bursts with laws of their own, on the allotment of a full
+    machine; or the nearest to it that is not too large.
+
+    Parameters
+    ----------
+    solved : SolvedQueue
+    """
+    workload, known = solved.workload, solved.queue.running.at_one_speed
+    if known is None or not (workload.has_bursts or len(parts(workload.program)) > 1):
+        return None
+    full = time_alone(workload, *solved.policy.allotment(solved.system))
+    if full is None or full is workload.demand:
+        return None
+    for law, _ in simpler_laws(full):
+        if known[0].order < law.order <= _MOST_ALONE:
+            return law.scale(1.0 / law.mean)
+    return None
 
 
 def _of_some_length(values: Array) -> Array:

@@ -58,10 +58,6 @@ class JobClasses(AbstractModel):
             return False
         return _counted(case) is not None
 
-    def family(self, *, turns: bool) -> str:
-        """See `AbstractModel.family`: of the same systems, by another model."""
-        return "speed-scaled"
-
     def build(self, case: Case) -> BuiltModel:
         """See `AbstractModel.build`.
 

@@ -14,6 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit import MAP, PhaseType
+from qmodels.markov import QBD, solve_qbd
+from qmodels.networks.many_server import arrival_process
 from qmodels.policies.models._kernels import rates_beside
 from qmodels.policies.models.disk_crowding import occupancy_law, saturated_law
 
@@ -151,6 +154,31 @@ class _Completions(NamedTuple):
         return cls(held, *np.array(columns, dtype=np.intp).reshape(-1, 5).T)
 
 
+def _with_arrivals(
+    up: Sequence[Array],
+    down: Sequence[Array],
+    again: Array,
+    arrival_rate: float,
+    arrivals: PhaseType | MAP | None,
+) -> tuple[list[Array], list[Array]]:
+    """As `occupancy_law`, and the jobs per second that arrive in each state, by k."""
+    if arrivals is None:
+        laws = occupancy_law(up, down, again, arrival_rate)
+        return laws, [arrival_rate * law for law in laws]
+    process = arrival_process(arrivals.scale(1.0 / (arrival_rate * arrivals.mean)))
+    stages = np.eye(process.order)
+    found = solve_qbd(
+        QBD(
+            up=[np.kron(process.D1, block) for block in (*up, np.eye(len(again)))],
+            local=[np.kron(process.jumps, np.eye(len(block))) for block in (*up, again)],
+            down=[np.kron(stages, block) for block in (*down, again)],
+        )
+    )
+    both = [law.reshape(process.order, -1) for law in (*found.boundary[:-1], found.tail)]
+    rates = process.D1.sum(axis=1)
+    return [law.sum(axis=0) for law in both], [rates @ law for law in both]
+
+
 def _added(values: Array, rows: Indices, columns: Indices, shape: tuple[int, int]) -> Array:
     """A matrix with these entries; equal places add up."""
     found = np.bincount(rows * shape[1] + columns, values, shape[0] * shape[1])
@@ -206,7 +234,14 @@ class Occupancy:
             blocks.append(block)
         return blocks
 
-    def solved(self, rates: Rates, arrival_rate: float | None) -> PartitionLoads:
+    @property
+    def sizes(self) -> list[int]:
+        """States with 0..c jobs running."""
+        return [len(counts) for counts in self.counts]
+
+    def solved(
+        self, rates: Rates, arrival_rate: float | None, arrivals: PhaseType | MAP | None = None
+    ) -> PartitionLoads:
         """Loads while jobs arrive at a rate, or always wait (None: only k = c is meant).
 
         Parameters
@@ -215,6 +250,8 @@ class Occupancy:
             ``rates(held, k)[j]``: jobs per second of one processor partition with j jobs.
         arrival_rate : float, optional
             Jobs per second.
+        arrivals : PhaseType or MAP, optional
+            How they come, in any unit of time; as a Poisson stream by default.
         """
         c, most = self.rooms.max_running, self.rooms.multiprogramming
         done, down = [np.zeros(self.counts[0].shape)], []
@@ -233,16 +270,16 @@ class Occupancy:
             laws = [np.full(len(counts), 1.0 / len(counts)) for counts in self.counts]
             laws[-1] = saturated_law(again)
         else:
-            laws = occupancy_law(up, down, again, arrival_rate)
+            laws, arriving = _with_arrivals(up, down, again, arrival_rate, arrivals)
         seen = np.array([law @ count for law, count in zip(laws, self.counts, strict=True)])
         flow = np.array([law @ each for law, each in zip(laws, done, strict=True)])
         starts, replaced = np.zeros(most), 1.0
         if arrival_rate is not None:
-            for law, at in zip(laws[:-1], self.start_on, strict=True):
-                np.add.at(starts, at, arrival_rate * law)
+            for flow_in, at in zip(arriving[:-1], self.start_on, strict=True):
+                np.add.at(starts, at, flow_in)
             starts /= np.maximum(seen.sum(axis=0)[:most], 1e-300)
             # beyond c jobs the probabilities fall by the load of the last level at each step
-            busy = arrival_rate * laws[-1].sum() / flow[c].sum()
+            busy = min(float(arriving[-1].sum() / flow[c].sum()), 1.0)
             replaced = float(busy * flow[c, most] / max(flow[:, most].sum(), 1e-300))
         mass = np.array([law.sum() for law in laws])
         return PartitionLoads(

@@ -45,10 +45,6 @@ class Places(AbstractModel):
         sizes = count_states(places_of(case), case.demand[0].order)
         return sizes[-1] * case.workload.arrivals.order <= MOST_STATES and sum(sizes) <= _ALL_STATES
 
-    def family(self, *, turns: bool) -> str:
-        """See `AbstractModel.family`: of the same systems, by another model."""
-        return "speed-scaled"
-
     def build(self, case: Case) -> BuiltModel:
         """See `AbstractModel.build`.
 

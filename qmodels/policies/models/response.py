@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from qmodels.policies.models.described import DrawnTimes, described_times
 from qmodels.policies.models.fitted import own_demand
 from qmodels.policies.models.response_bounds import fastest, nearly, slowest
 from qmodels.policies.models.staged_response import staged_response
+from qmodels.programs.model import parts
 
 #: What cutting off the queue may change in a probability, by default.
 TRUNCATION: Final = 1e-10
@@ -248,7 +249,7 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     horizon, running = inf, _checked(solved).queue.running
     if described_times(solved) is not None:
         return response_of(solved).percentile(q)
-    if solved.built.model.followed_by:
+    if solved.built.model.followed_by or _cut_in_two(solved):
         other = _stand_in(solved)
         return percentile_of(other, q, memory=memory) * (_mean(solved) / _mean(other))
     try:
@@ -262,15 +263,33 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     return _response(solved, TRUNCATION, memory, horizon).percentile(q)
 
 
+def _cut_in_two(solved: SolvedQueue) -> bool:
+    """Return whether the jobs of a mix are counted by branches that say little of its programs."""
+    running, workload = solved.queue.running, solved.workload
+    if running.at_one_speed is not None or running.staged is None or workload.mix == "mean":
+        return False
+    programs = len(parts(workload.program))
+    by_branch = solved.built.name == "time-sharing" and programs > 1
+    return by_branch and running.staged.order < programs * workload.demand.order
+
+
+def _slower(law: PhaseType | SojournLaw | DrawnTimes, factor: float) -> PhaseType | SojournLaw | DrawnTimes:
+    """Return the law of a time that is so many times as long."""
+    if isinstance(law, PhaseType):
+        return law.scale(factor)
+    if isinstance(law, SojournLaw):
+        return SojournLaw(law.start, law.rates / factor, law.ends / factor)
+    return DrawnTimes(law.times * factor)
+
+
 def _stand_in(solved: SolvedQueue) -> SolvedQueue:
     """Return the queue of the model whose jobs are followed in place of those of this one."""
     # that module needs this package's models, and they this one
     from qmodels.policies.models.build import built_model, solved_queue
 
     given = solved.policy, solved.system, solved.workload
-    return solved_queue(
-        built_model(*given, solved.built.model.followed_by), *given, solved.queue.arrival_rate
-    )
+    name = solved.built.model.followed_by or "speed-scaled"
+    return solved_queue(built_model(*given, name), *given, solved.queue.arrival_rate)
 
 
 def _mean(solved: SolvedQueue) -> float:
@@ -313,6 +332,10 @@ def least_percentile(solved: SolvedQueue, q: float) -> float:
 def _response(solved: SolvedQueue, truncation: float, memory: float | None, horizon: float) -> TimeLaw:
     """Law of the response, of use up to the horizon in seconds."""
     queue = _checked(solved).queue
+    if _cut_in_two(solved):
+        other = _stand_in(solved)
+        time = _response(other, truncation, memory, horizon)
+        return replace(time, law=_slower(time.law, _mean(solved) / _mean(other)), method=solved.method)
     if queue.running.staged is not None:
         followed, bound = staged_response(
             queue, solved.chain, truncation=truncation, memory=memory, horizon=horizon

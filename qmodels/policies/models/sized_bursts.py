@@ -50,10 +50,6 @@ class SizedBursts(AbstractModel):
             shares.append(float(program.mean_io(p, d)) / float(program.mean_time(p, d)))
         return abs(shares[0] - shares[1]) > _SAME and _stages(case) is not None
 
-    def family(self, *, turns: bool) -> str:
-        """See `AbstractModel.family`: of the same systems, by another model."""
-        return "speed-scaled"
-
     def build(self, case: Case) -> BuiltModel:
         """See `AbstractModel.build`.
 

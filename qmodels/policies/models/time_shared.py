@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
+from itertools import product
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit import PhaseType, match_moments
+from phasefit import MAP, PhaseType, match_moments
 from qmodels.errors import InfeasibleMomentsError
+from qmodels.markov.ctmc import stationary
 from qmodels.networks.occupancy import Occupancies, sharing_centre
 from qmodels.networks.product_form import log_factorials
+from qmodels.networks.sizes import queue_seconds
 from qmodels.policies.models._kernels import draw_classes
+from qmodels.policies.models.described import choice_of
 from qmodels.policies.models.even_loads import even_rates
 from qmodels.policies.models.given_speeds import level_factors
 from qmodels.policies.models.partition_occupancy import (
@@ -54,6 +58,10 @@ VARIABLE: Final = 1.02
 _WITHIN: Final = 0.995
 #: Running jobs up to which two classes of them are told apart.
 MOST_APART: Final = 80
+#: Seconds that the occupancy may take beside the stages of arrivals, about.
+_SECONDS: Final = 0.3
+#: Ways in which partitions of several sizes may be taken, at most, for these to be told apart.
+_MOST_TAKEN: Final = 400
 #: Ratios beyond which one of the two centres might as well not be there.
 _FAR: Final = 1e12
 
@@ -76,7 +84,9 @@ class _Partitions:
 
     loads: PartitionLoads
     ratio: Array  #: (c + 1, M + 1) transfer over computation, as slow as the disk is
-    loss: Array  #: (c + 1, M + 1) what turns leave of the throughput, at most one
+    #: (c + 1, M + 1) what turns leave of the throughput, at most one, times what the partitions that
+    #: are taken give where these are of several sizes
+    loss: Array
     saturated: bool  #: whether only k = c is meant
 
 
@@ -91,6 +101,11 @@ class Machine:
     scv: float  #: of the jobs' demand
     persistent: bool  #: whether a job's bursts are all of one size
     sharing: str  #: disk discipline
+    #: processor partitions of each size, larger ones first, and how much faster than on the mean one
+    #: a job alone is there
+    unlike: tuple[tuple[int, float], ...] = ()
+    #: how jobs arrive, in units of their mean, where the occupancy is followed with it; None: Poisson
+    arrivals: PhaseType | MAP | None = None
 
     @classmethod
     def of(cls, arrangement: Arrangement, workload: Workload, scv: float) -> Machine:
@@ -100,7 +115,24 @@ class Machine:
         cpu, io = float(program.mean_cpu(p, d)), float(program.mean_io(p, d))
         phases = max(1.0, float(program.mean_phases))
         discipline = arrangement.system.disk_discipline
-        return cls(arrangement, cpu, io, phases, scv, not workload.has_bursts, discipline)
+        whole = replace(arrangement, whole=True).partition_sizes
+        alone = {size: float(program.mean_time(size, d)) for size in whole}
+        unlike = tuple((whole.count(size), (cpu + io) / time) for size, time in alone.items() if time)
+        made = cls(
+            arrangement,
+            cpu,
+            io,
+            phases,
+            scv,
+            not workload.has_bursts,
+            discipline,
+            unlike if len(unlike) > 1 else (),
+        )
+        if workload.arrivals.scv <= 1.0 or choice_of(workload) is not None:
+            return made
+        return (
+            replace(made, arrivals=workload.arrivals) if made._may_follow(workload.arrivals.order) else made
+        )
 
     @property
     def turns(self) -> bool:
@@ -127,6 +159,13 @@ class Machine:
             return 0
         return 1 if self.alike.count() <= MOST_OCCUPANCIES else 2
 
+    def _may_follow(self, order: int) -> bool:
+        """Whether the occupancy is solved soon beside so many stages of arrivals."""
+        if self.level_of_detail > 1:
+            return False
+        sizes = _occupancy(self.rooms if self.level_of_detail == 0 else self.alike).sizes
+        return queue_seconds(order * np.array(sizes)) <= _SECONDS
+
     @property
     def alike(self) -> PartitionRooms:
         """The processor partitions as if all worked on one disk partition."""
@@ -141,7 +180,7 @@ class Machine:
         if self.level_of_detail > 1:
             said.append("jobs spread evenly over the processor partitions")
         if not self.arrangement.sizes_hold:
-            said.append("partitions taken at their mean size")
+            said.append("partitions taken at their mean size while several jobs are on one")
         if self.sharing != "ps":
             said.append(TAKEN_AS_SHARED)
         if self.turns and not self.persistent:
@@ -162,7 +201,7 @@ class Machine:
 
     def plain_loads(self, arrival_rate: float | None) -> PartitionLoads:
         """Occupancy and rates before turns are reckoned with; they do not depend on the demand."""
-        return _plain_loads(self.arrangement, self.cpu, self.io, arrival_rate)
+        return _plain_loads(self.arrangement, self.cpu, self.io, arrival_rate, self.arrivals)
 
     def partitions(self, arrival_rate: float | None) -> _Partitions:
         """Solve the occupancy, and again with what turns gain."""
@@ -197,7 +236,38 @@ class Machine:
                 else arrival_rate / (folded * loads.number[c, most] * loads.rate[c, most])
             )
             loss[c, most] = self._full_loss(loss[c, most], folded, min(share, 1.0))
+        if self.unlike and arrival_rate is not None:
+            loss = loss * self._on_taken(arrival_rate)[:, None]
         return _Partitions(loads, ratio, loss, arrival_rate is None)
+
+    def _on_taken(self, arrival_rate: float) -> Array:
+        """How much faster jobs are than on mean partitions, while k of these are taken, (c + 1,).
+
+        The next job starts on the largest partition that is free. While several share one, all
+        are taken to be mean.
+        """
+        counts, faster = zip(*self.unlike, strict=True)
+        partitions, found = sum(counts), np.ones(self.arrangement.max_running + 1)
+        # states say how many partitions of each size are taken; more jobs are turned away
+        states = list(product(*(range(count + 1) for count in counts)))
+        if len(states) > _MOST_TAKEN:
+            return found
+        place, rates = {state: n for n, state in enumerate(states)}, np.zeros((len(states),) * 2)
+        for state, here in place.items():
+            free = next((n for n, count in enumerate(counts) if state[n] < count), None)
+            if free is not None:
+                rates[here, place[(*state[:free], state[free] + 1, *state[free + 1 :])]] = arrival_rate
+            for n, taken in enumerate(state):
+                if taken:
+                    left = (*state[:n], taken - 1, *state[n + 1 :])
+                    rates[here, place[left]] = taken * faster[n] / (self.cpu + self.io)
+        law, pace = stationary(rates), np.array(states) @ np.array(faster)
+        k = np.array(states).sum(axis=1)
+        for taken in range(1, partitions):
+            of = k == taken
+            if law[of].sum() > 0.0:
+                found[taken] = float(law[of] @ pace[of] / law[of].sum() / taken)
+        return found
 
     def _folded(self, gain: float, ratio: float, rate: float) -> float:
         """What turns leave of the throughput of full partitions while jobs always wait.
@@ -240,7 +310,7 @@ class Machine:
 
         if self.level_of_detail == 0:
             found = _occupancy(self.rooms)
-            return found.solved(lambda held, k: apart(held, first[k]), arrival_rate)
+            return found.solved(lambda held, k: apart(held, first[k]), arrival_rate, self.arrivals)
 
         @cache
         def shared(held: Held, like: int) -> dict[int, float]:
@@ -256,7 +326,7 @@ class Machine:
             processor_partitions=arrangement.processor_partitions,
         )
         if self.level_of_detail == 1:
-            return _occupancy(self.alike).solved(lambda held, k: even[k], arrival_rate)
+            return _occupancy(self.alike).solved(lambda held, k: even[k], arrival_rate, self.arrivals)
         return self._spread(even)
 
     def _at_disk(self, held: Held, cpu: list[float]) -> dict[int, float]:
@@ -296,10 +366,16 @@ def _plain_rates(held: Held, io: float, cpu: float, numbers: int) -> dict[int, f
 # A map of policies asks for the same ones again for every law of demand; some 20 kB each.
 @lru_cache(maxsize=512)
 def _plain_loads(
-    arrangement: Arrangement, cpu: float, io: float, arrival_rate: float | None
+    arrangement: Arrangement,
+    cpu: float,
+    io: float,
+    arrival_rate: float | None,
+    arrivals: PhaseType | MAP | None,
 ) -> PartitionLoads:
     """Loads of exponential jobs that share all they use, at an arrival rate or always waiting."""
-    machine = Machine(arrangement, cpu, io, phases=1.0, scv=1.0, persistent=False, sharing="ps")
+    machine = Machine(
+        arrangement, cpu, io, phases=1.0, scv=1.0, persistent=False, sharing="ps", arrivals=arrivals
+    )
     found = machine.loads(machine.plain, arrival_rate)
     for each in (found.number, found.rate, found.starts, found.seen):
         each.setflags(write=False)
@@ -325,7 +401,12 @@ def _busy(machine: Machine, work: Array) -> tuple[Array, Array]:
     return work * machine.cpu * p, work * machine.io * arrangement.disks
 
 
-def by_branch(machine: Machine, demand: PhaseType, step: _Partitions, given: Array | None) -> RunningChain:
+def by_branch(
+    machine: Machine,
+    demand: PhaseType,
+    step: _Partitions,
+    given: Array | None,
+) -> RunningChain:
     """Jobs of two classes, the branches of their demand, by the counts of both."""
     arrangement, loads = machine.arrangement, step.loads
     c, most = arrangement.max_running, arrangement.multiprogramming

@@ -19,7 +19,7 @@ from qmodels.policies.models.time_shared import (
     by_branch,
     two_branches,
 )
-from qmodels.policies.models.turns import MOST_IN_ORDER
+from qmodels.policies.models.turns import MOST_BY_CLASS
 
 Array = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ class TimeSharingModel(AbstractModel):
         machine = Machine.of(arrangement, workload, demand.scv)
         said = [*case.approximation, *reduced, *machine.simplifications]
         two = machine.turns and not workload.has_bursts and demand.scv > VARIABLE
-        if two and (arrangement.multiprogramming > MOST_IN_ORDER or arrangement.max_running > MOST_APART):
+        if two and (arrangement.multiprogramming > MOST_BY_CLASS or arrangement.max_running > MOST_APART):
             said.append("long and short jobs taken at one speed, for they are too many to be told apart")
             two = False
         if two and (demand.order != 2 or demand.jumps.any()):
@@ -91,4 +91,13 @@ class TimeSharingModel(AbstractModel):
             def at_rate(rate: float) -> RunningChain:
                 return made(rate * ours)
 
-        return BuiltModel(self, saturated, False, saturated.capacity, tuple(said), at_rate=at_rate)
+        followed = machine.arrivals is not None
+        return BuiltModel(
+            self,
+            saturated,
+            False,
+            saturated.capacity,
+            tuple(said),
+            at_rate=at_rate,
+            arrivals_followed=followed,
+        )

@@ -14,11 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qmodels.policies.models._kernels import computing_shares, ratios_between
+from qmodels.policies.models.bursts_in_turn import served
 
 Array = NDArray[np.float64]
 
-#: Most jobs on a partition whose order of turns is followed by class.
+#: Most jobs on a partition whose order of turns is followed by class, and most that are followed by
+#: class at all.
 MOST_IN_ORDER: Final = 6
+MOST_BY_CLASS: Final = 12
+#: Ratios, in logarithms, between those at which turns of many jobs are looked at.
+_RATIO_STEP: Final = 0.25
 #: Standard error of the played table, at most; see `played_gain`.
 PLAYED_ERROR: Final = 0.004
 
@@ -155,9 +160,28 @@ def cycles(ones: int, twos: int, means: tuple[float, float], ratio: Array) -> Ar
     >>> cycles(2, 1, (0.52506281, 10.47493719), np.ones(1)).round(8)
     array([[0.33437661, 0.03165049]])
     """
+    if ones + twos > MOST_IN_ORDER:
+        return _picked(ones, twos, means, ratio)
     fixed, moving, ends = _turns(ones, twos, means)
     found = _stationary(fixed + moving / ratio[:, None, None])
     return np.asarray(found @ ends / np.maximum([ones, twos], 1))
+
+
+def _picked(ones: int, twos: int, means: tuple[float, float], ratio: Array) -> Array:
+    """As `cycles`, where the next one is picked at random: of as many classes, and far fewer states.
+
+    Found at ratios a step apart, between which the logarithms are joined.
+    """
+    place = np.log(ratio) / _RATIO_STEP
+    low = np.floor(place)
+    nodes = np.unique(np.concatenate([low, low + 1.0]))
+    jobs, slower = np.maximum([ones, twos], 1), np.exp(_RATIO_STEP * nodes).tolist()
+    rows = [
+        served((ones, twos), means, tuple(mean * slow for mean in means), False).always for slow in slower
+    ]
+    each = np.array(rows) / np.array(means) / jobs
+    at, share = np.searchsorted(nodes, low), (place - low)[:, None]
+    return np.asarray(np.maximum((1.0 - share) * each[at] + share * each[at + 1], 0.0))
 
 
 # A sweep of loads asks for the same few again and again; at most 80 kB each.

@@ -1,0 +1,435 @@
+"""The model of unlike jobs on several processor partitions in turns: who is on which partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.errors import ModelError
+from qmodels.networks.sizes import occupancy_counts, queue_seconds
+from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
+from qmodels.policies.models.bursts_in_turn import chain_size, served
+from qmodels.policies.models.disk_counts import filled
+from qmodels.policies.models.merged_classes import Classes, MeanClass, merged
+from qmodels.policies.models.partition_occupancy import partition_rates
+from qmodels.policies.models.policy_queue import RunningChain, check_blocks
+from qmodels.policies.models.sized_jobs import MOST_ROUNDS, SizedClass, burst_stages, sized_classes
+from qmodels.policies.models.state_search import explored
+from qmodels.policies.models.time_shared import TAKEN_AS_SHARED, VARIABLE
+from qmodels.policies.models.turns import ratio_of_computing
+from qmodels.policies.system import Arrangement, Workload
+from qmodels.programs import Program
+from qmodels.programs.model import parts
+
+Array = NDArray[np.float64]
+#: Jobs of one partition by class, or by round of each class.
+Held = tuple[int, ...]
+State = tuple[Held, ...]
+
+#: States of a level, times the stages of arrivals, and of all levels, that are followed.
+MOST_STATES: Final = 1000
+_ALL_STATES: Final = 2500
+#: Seconds that solving the queue may take, about.
+_SECONDS: Final = 0.3
+#: States of the turns of one partition, and of all that it may hold.
+_MOST_IN_TURN: Final = 300
+#: Slowness of a disk, in logarithms, at which turns are looked at; between them they are joined.
+_STEP: Final = 0.5
+#: Bursts that are so many times longer than the mean are remembered while they are computed.
+_LONG: Final = 1.2
+
+
+@MODELS.register
+class PartitionClasses(AbstractModel):
+    """On its partition, of its class, as fast as those beside it let it in turns."""
+
+    name = "partition-classes"
+    rank = 27
+    placement = "idle-first"
+    followed_by = "time-sharing"
+
+    def suits(self, case: Case) -> bool:
+        """See `AbstractModel.suits`: jobs of several classes in turns, few enough to be followed."""
+        at, workload = case.arrangement, case.workload
+        if case.given or at.multiprogramming == 1 or at.cpu_discipline != "fcfs":
+            return False
+        if workload.io_bursts is not None and workload.cpu_bursts is not None:
+            unlike = max(workload.cpu_bursts.scv, workload.io_bursts.scv) > VARIABLE
+        else:
+            # two sizes of one program are followed by model="time-sharing", and programs whose jobs
+            # are regular carry more than bursts without memory would
+            unlike = len(parts(workload.program)) > 1 and workload.demand.scv > VARIABLE
+        return unlike and _followed(case) is not None
+
+    def family(self, *, turns: bool) -> str:
+        """See `AbstractModel.family`: of the same systems, by another model."""
+        return "time-sharing, turns" if turns else "time-sharing, shared"
+
+    def build(self, case: Case) -> BuiltModel:
+        """See `AbstractModel.build`.
+
+        Raises
+        ------
+        ModelError
+            If jobs do not take turns, are too regular for classes of exponential bursts, or there
+            are too many of them to be followed.
+
+        Notes
+        -----
+        A state lists the jobs of every processor partition by class, like partitions not told
+        apart, so that who is behind a large job stays known. The jobs of a partition get on as in
+        the closed network of them, see `bursts_in_turn`, at a disk as slow as the other partitions
+        on it make it in product form. Bursts with laws of their own are drawn one by one.
+        """
+        followed = _followed(case)
+        if followed is None:
+            raise ModelError(
+                f'model="{self.name}" follows few jobs in turns of classes that are not too regular; '
+                f'use model="time-sharing", or simulate'
+            )
+        check_blocks(
+            f"the chain of {case.policy.label} with jobs of {followed.order} stages",
+            followed.sizes,
+            case.workload.arrivals,
+            case.memory,
+            'use fewer partitions, or model="time-sharing"',
+        )
+        running = followed.running()
+        return BuiltModel(self, running, False, running.capacity, followed.simplifications)
+
+
+class _Followed:
+    """The running jobs of a case by partition and class; or by partition alone, with bursts drawn."""
+
+    def __init__(self, arrangement: Arrangement, workload: Workload, classes: Classes) -> None:
+        self.arrangement, self.workload, self.classes = arrangement, workload, classes
+        #: class of each stage, a part of a job's bursts after which the next one follows
+        self.kind = np.repeat(np.arange(len(classes)), [x[0].rounds for x in classes])
+        self.partitions = arrangement.partition_sizes
+        self.order = self.kind.size
+        self.turns = {p: _Turns(self, p) for p in set(self.partitions)}
+        #: classes of bursts that are long enough for who computes to be remembered
+        self.long = self.turns[max(self.partitions)].long
+        ends = [n for n, (a, b) in enumerate(pairwise(self.partitions), start=1) if a != b]
+        self.groups = [slice(a, b) for a, b in pairwise([0, *ends, len(self.partitions)])]
+
+    @property
+    def sizes(self) -> list[float]:
+        """States with 0..c jobs running, at most."""
+        most = self.arrangement.multiprogramming
+        all_ways = occupancy_counts(most, self.order)
+        ways = all_ways.copy()
+        for r in self.long:
+            without = 0 if self.turns[self.partitions[0]].drawn else self.order - int((self.kind == r).sum())
+            ways[1:] += all_ways[1:]
+            if without:
+                ways[1:] -= occupancy_counts(most, without)[1:]
+        levels = np.zeros(self.arrangement.max_running + 1)
+        levels[0] = 1.0
+        for group in self.groups:
+            levels = filled(levels, ways.tolist(), group.stop - group.start)
+        return [float(x) for x in levels]
+
+    @property
+    def fits(self) -> bool:
+        """Whether the states are few enough, and those of the turns of one partition."""
+        m, s = self.arrangement.multiprogramming, len(self.classes)
+        even = tuple(m // s + (r < m % s) for r in range(s))
+        if chain_size(even) > _MOST_IN_TURN:
+            return False
+        counts, order = self.sizes, self.workload.arrivals.order
+        if max(counts) * order > MOST_STATES or sum(counts) > _ALL_STATES:
+            return False
+        return queue_seconds(np.multiply(counts, order)) <= _SECONDS
+
+    @property
+    def simplifications(self) -> tuple[str, ...]:
+        """What is not followed; () for nothing."""
+        at, said = self.arrangement, []
+        if 1 < at.used_disk_partitions < at.processor_partitions:
+            said.append("disk partitions taken as evenly loaded")
+        if not at.whole_disks:
+            said.append("disk partitions taken at their mean size")
+        if at.system.disk_discipline != "ps":
+            said.append(TAKEN_AS_SHARED)
+        return tuple(said)
+
+    def running(self) -> RunningChain:
+        """Return the chain of the running jobs."""
+        moves = _Moves(self)
+        empty = ((0,) * (self.order + 1),) * len(self.partitions)
+        return explored(empty, self.arrangement.max_running, moves, moves.busy)
+
+
+class _Moves:
+    """What may happen to the jobs of a state."""
+
+    def __init__(self, followed: _Followed) -> None:
+        self.followed, at = followed, followed.arrangement
+        self.at, self.most = at, at.multiprogramming
+        self.partitions, self.kind, self.turns = followed.partitions, followed.kind, followed.turns
+        self.groups, self.long = followed.groups, followed.long
+        self.slow, self.within = cache(self._slow), cache(self._within)
+        program, p = followed.workload.program, at.system.processors / at.processor_partitions
+        self.io, self.cpu = float(program.mean_io(p, at.disks)), float(program.mean_cpu(p, at.disks))
+        self.last: list[bool] = np.append(self.kind[1:] != self.kind[:-1], True).tolist()
+        self.starts = [
+            (int(np.flatnonzero(self.kind == r)[0]), sum(x.weight for x in each))
+            for r, each in enumerate(followed.classes)
+        ]
+
+    def __call__(self, state: State, k: int) -> list[tuple[int, State, float]]:
+        """Jobs afterwards, state and rate of what may happen; of a start, its probability."""
+        found, jobs = [], [sum(held[:-1]) for held in state]
+        slow = self._disks(state)
+        used = self.at.used_disk_partitions
+        most = 1.0
+        if used < len(state):
+            # what partitions ask of their disks together is no more than these can do
+            most = min(1.0, used * self.at.disks / max(self.busy(state, k)[1], 1e-300))
+        for group in self.groups:
+            for at in range(group.start, group.stop):
+                if jobs[at]:
+                    for gone, other, rate in self.within(state[at], slow[jobs[at]], self.partitions[at]):
+                        pace = most if state[at][-1] == 0 else 1.0
+                        found.append((k - gone, self._put(state, group, at, other), pace * rate))
+        if k < self.at.max_running:
+            fewest = min(jobs)
+            group = next(g for g in self.groups if fewest in jobs[g])
+            among = [at for at in range(group.start, group.stop) if jobs[at] == fewest]
+            for at in among:
+                for stage, weight in self.starts:
+                    other = self._settled(_with(state[at], stage, 1))
+                    found.append((k + 1, self._put(state, group, at, other), weight / len(among)))
+        return found
+
+    def busy(self, state: State, k: int) -> tuple[float, float]:
+        """Processors that compute and disks that transfer."""
+        slow = self._disks(state)
+        processors = disks = 0.0
+        for held, p in zip(state, self.partitions, strict=True):
+            if any(held):
+                paces = self.turns[p].at(self._by_class(held), slow[sum(held[:-1])])
+                computing, moving = float(paces.computing[held[-1]]), float(paces.moving[held[-1]])
+                processors, disks = processors + p * computing, disks + self.at.disks * moving
+        return processors, disks
+
+    def _disks(self, state: State) -> dict[int, float]:
+        """How slow disks are to a partition by its jobs; none is asked for while a long burst blocks."""
+        slow = self.slow(tuple(sorted((sum(held[:-1]) for held in state if not held[-1]), reverse=True)))
+        return {sum(held[:-1]): 1.0 for held in state} | slow
+
+    def _within(self, held: Held, slow: float, p: float) -> list[tuple[int, Held, float]]:
+        """Jobs that end (0 or 1), what the partition holds then, and the rate."""
+        found: list[tuple[int, Held, float]] = []
+        by_class, mode = self._by_class(held), held[-1]
+        turns = self.turns[p].at(by_class, slow)
+        if mode == 0:
+            for r, rate in enumerate(turns.rounds.tolist()):
+                for after, chance in enumerate(turns.next[r].tolist()):
+                    found += [
+                        (gone, self._settled((*other[:-1], after)), rate * chance * share)
+                        for gone, other, share in self._ended(held, r)
+                    ]
+            for g, rate in enumerate(turns.begun.tolist(), start=1):
+                if rate > 0.0:
+                    found.append((0, (*held[:-1], g), rate))
+            return [each for each in found if each[2] > 0.0]
+        g = mode - 1
+        of = 0 if self.turns[p].drawn is not None else self.long[g]
+        leaves = 1.0 / float(self.turns[p].on[of])
+        for after, chance in enumerate(turns.following[g].tolist()):
+            if chance <= 0.0:
+                continue
+            rate = chance * turns.ends[g]
+            if after != mode and leaves < 1.0:
+                found.append((0, (*held[:-1], after), rate * (1.0 - leaves)))
+            for gone, other, share in self._ended(held, of):
+                found.append((gone, self._settled((*other[:-1], after)), rate * leaves * share))
+        return found
+
+    def _ended(self, held: Held, r: int) -> list[tuple[int, Held, float]]:
+        """What a round of a job of a class that ends may be: of which stage, with which probability."""
+        here = [stage for stage in np.flatnonzero(self.kind == r).tolist() if held[stage]]
+        total, found = sum(held[stage] for stage in here), []
+        for stage in here:
+            other = _with(held, stage, -1)
+            if not self.last[stage]:
+                other = _with(other, stage + 1, 1)
+            found.append((int(self.last[stage]), other, held[stage] / total))
+        return found
+
+    def _settled(self, held: Held) -> Held:
+        """The partition with what computes changed where that cannot be so."""
+        if not self.long or self.followed.turns[self.partitions[0]].drawn is not None:
+            return held if any(held[:-1]) else (*held[:-1], 0)
+        by_class, mode = self._by_class(held), held[-1]
+        if mode and not by_class[self.long[mode - 1]]:
+            mode = 0
+        if mode == 0 and self.io == 0.0 and sum(by_class) == sum(by_class[r] for r in self.long) > 0:
+            mode = 1 + next(g for g, r in enumerate(self.long) if by_class[r])
+        return (*held[:-1], mode)
+
+    def _by_class(self, held: Held) -> Held:
+        return tuple(np.bincount(self.kind, held[:-1], len(self.followed.classes)).astype(int).tolist())
+
+    def _put(self, state: State, group: slice, at: int, held: Held) -> State:
+        changed = [*state]
+        changed[at] = held
+        changed[group] = sorted(changed[group], reverse=True)
+        return tuple(changed)
+
+    def _slow(self, jobs: Held) -> dict[int, float]:
+        """How many times slower than alone its disk is to a partition, by its jobs.
+
+        In product form, and in the mean over the partitions that hold as many.
+        """
+        used = self.at.used_disk_partitions
+        if used == len(self.partitions) or self.io == 0.0:
+            return dict.fromkeys(jobs, 1.0)
+        found: dict[int, list[float]] = {}
+        for disk in range(used):
+            here = tuple(n for n in jobs[disk::used] if n)
+            if not here:
+                continue
+            rates = partition_rates(here, self.io, [self.cpu] * (self.most + 1))
+            for n in here:
+                ratio = float(ratio_of_computing(n, min(self.cpu * rates[n], 1.0)))
+                found.setdefault(n, []).append(max(ratio * self.cpu / self.io, 1.0))
+        return {n: float(np.exp(np.mean(np.log(each)))) for n, each in found.items()}
+
+
+class _Paces(NamedTuple):
+    """What may happen on one partition, in units of its own time."""
+
+    rounds: Array  #: (S,) rounds of a class that end, while no long burst is computed
+    next: Array  #: (S, 1 + L) what follows the end of such a round: no long burst, or one of each class
+    begun: Array  #: (L,) long bursts of a class that are begun otherwise, while none is computed
+    following: Array  #: (L, 1 + L) what follows a long burst: none, or one of each class
+    ends: Array  #: (L,) rates at which long bursts end
+    computing: Array  #: (1 + L,) part of the time that the processors compute, by the long burst there
+    moving: Array  #: (1 + L,) part of the time that the disk serves it, likewise
+
+
+class _Turns:
+    """What turns make of the jobs of one partition, by how slow its disk is."""
+
+    def __init__(self, followed: _Followed, p: float) -> None:
+        d, workload, classes = followed.arrangement.disks, followed.workload, followed.classes
+        self.drawn: tuple[float, ...] | None = None
+        means = [MeanClass.of(each, workload, p, d) for each in classes]
+        phases, whole_cpu = np.array([x.phases for x in means]), np.array([x.cpu for x in means])
+        self.whole_io = np.array([x.io for x in means])
+        self.rounds = np.array([each[0].rounds for each in classes])
+        #: bursts of a class after which one of its jobs leaves its round
+        self.on = phases / self.rounds
+        self.io, self.cpu = self.whole_io / phases, whole_cpu / phases
+        weights = np.array([x.weight for x in means]) * phases
+        if workload.has_bursts:
+            table = burst_stages(workload, p, d, 1)
+            assert table is not None
+            assert table.drawn is not None
+            self.drawn, self.cpu, weights = tuple(table.drawn.tolist()), table.cpu, table.drawn
+        mean = float(self.cpu @ weights / weights.sum())
+        self.long = [] if self.cpu.size == 1 else np.flatnonzero(self.cpu > _LONG * mean).tolist()
+        self.at_node = cache(self._at_node)
+
+    def _at_node(self, jobs: Held, node: int) -> _Paces:
+        bursts = np.maximum(self.cpu, 1e-9 * max(self.cpu.max(), self.io.max()))
+        if self.io.max() == 0.0:
+            n = np.array(jobs, dtype=float)
+            always = bursts * n / float(bursts @ n)
+            others = np.maximum(n[None] - np.eye(n.size), 0.0)
+            after = (always / bursts)[:, None] * others / max(n.sum() - 1.0, 1.0)
+            if n.sum() == 1.0:
+                after = np.diag(always / bursts)
+            idle = 0.0
+        else:
+            away = np.maximum(self.io, 1e-9 * bursts.max()) * np.exp(_STEP * node)
+            turns = served(jobs, tuple(bursts.tolist()), tuple(away.tolist()), False, self.drawn)
+            always, after = turns.always, turns.after
+            idle = max(1.0 - float(always.sum()), 0.0)
+        done, long = always / bursts, self.long
+        short = np.ones(done.size, dtype=np.bool_)
+        short[long] = False
+        none = max(idle + float(always[short].sum()), 1e-300)  # none that is long
+        ends, into = np.where(short, done, 0.0), np.where(short[:, None], after, 0.0)[:, long]
+        if self.drawn is not None:
+            ends, into = ends.sum(keepdims=True), into.sum(axis=0, keepdims=True)
+        rounds = ends / self.on / none
+        # of whole jobs, as often as these end, so that work is conserved
+        transfer = self.whole_io / self.on / self.rounds
+        of_long = transfer[[0] * len(long) if self.drawn is not None else long]
+        moving = np.append(ends @ transfer / none, of_long / bursts[long])
+        computing = np.append(always[short].sum() / none, np.ones(len(long)))
+        nearest = into / np.maximum(ends, 1e-300)[:, None]
+        nearest = np.concatenate([1.0 - nearest.sum(axis=1, keepdims=True), nearest], axis=1)
+        inside = after[np.ix_(long, long)]
+        each = np.maximum(done[long], 1e-300)[:, None]
+        following = np.concatenate([1.0 - inside.sum(axis=1, keepdims=True) / each, inside / each], axis=1)
+        begun = done[long] - inside.sum(axis=0) - (into / self.on[:, None]).sum(axis=0)
+        begun = np.maximum(begun, 0.0) / none
+        return _Paces(
+            rounds,
+            np.maximum(nearest, 0.0),
+            begun,
+            np.maximum(following, 0.0),
+            1.0 / bursts[long],
+            computing,
+            moving,
+        )
+
+    def at(self, jobs: Held, slow: float) -> _Paces:
+        """Return what may happen, at a disk so many times slower than alone."""
+        place = np.log(slow) / _STEP
+        low = int(place)
+        first, share = self.at_node(jobs, low), place - low
+        if share == 0.0:
+            return first
+        second = self.at_node(jobs, low + 1)
+        return _Paces(*((1.0 - share) * a + share * b for a, b in zip(first, second, strict=True)))
+
+
+def _with(held: Held, at: int, more: int) -> Held:
+    return (*held[:at], held[at] + more, *held[at + 1 :])
+
+
+def _followed(case: Case) -> _Followed | None:
+    """Return the jobs of a case by partition and class; None where they cannot be followed."""
+    workload, at = case.workload, case.arrangement
+    p, d = case.policy.allotment(case.system)
+    if workload.mix == "mean" or at.cpu_discipline != "fcfs" or at.multiprogramming == 1:
+        return None
+    if float(workload.program.mean_cpu(p, d)) == 0.0:
+        return None
+    for classes in _choices(workload, p, d):
+        found = _Followed(at, workload, classes)
+        if found.fits:
+            return found
+    return None
+
+
+def _choices(workload: Workload, p: float, d: float) -> Iterator[Classes]:
+    """Yield classes of jobs, the most telling first."""
+    if workload.has_bursts:
+        if burst_stages(workload, p, d, 1) is not None:
+            phases, program = max(1.0, float(workload.program.mean_phases)), workload.program
+            # how many bursts a job has left, where that is fixed, says who leaves first
+            fixed = isinstance(program, Program) and program.phase_count is None
+            for rounds in range(min(MOST_ROUNDS, int(phases)) if fixed else 1, 0, -1):
+                yield ((SizedClass(1.0, 0, 1.0, rounds, phases),),)
+        return
+    most = MOST_ROUNDS if float(workload.program.mean_io(p, d)) == 0.0 else 1
+    classes = None
+    for rounds in range(most, 0, -1):
+        classes = sized_classes(workload, p, d, rounds)
+        if classes is None:
+            return
+        yield tuple((x,) for x in classes)
+    if classes is not None and len({x.rounds for x in classes}) == 1:
+        yield from merged(classes, workload, p, d)

@@ -1,0 +1,55 @@
+"""Sixty systems under time sharing that no model was changed for, with percentiles, beside simulation.
+
+``python -m tests.campaigns.fresh_turns`` draws them by the rule of `tests.campaigns.unlike_points`
+with a seed of its own, simulates them, predicts them and writes ``fresh-turns.csv``; with ``again`` it
+predicts those of the record anew, beside the simulations that are there. Rule, counts and seed were
+written down before any of them was simulated.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import pandas as pd
+
+from tests.campaigns.record import FOLDER, write_record
+from tests.campaigns.unlike_grid import WIDE, predicted, simulated, summary
+from tests.campaigns.unlike_points import unlike_point
+
+#: Kinds of points, and how many of each.
+FRESH: Final = {"TS demand": 22, "TS mix": 22, "TS without I/O": 8, "TS bursts": 8}
+SEED: Final = 361_936
+
+
+def simulated_before() -> dict[tuple[str, str], dict[str, Any]]:
+    """Return what the record says of the simulation of each point."""
+    table = pd.read_csv(FOLDER / "fresh-turns.csv", dtype={"name": str})
+    known = table.loc[:, :"simulation_seconds"].to_dict("records")  # what follows was predicted
+    return {(row["kind"], row["name"]): {str(name): x for name, x in row.items()} for row in known}
+
+
+def the_points(old: dict[tuple[str, str], dict[str, Any]] | None = None) -> list[dict[str, Any]]:
+    """Predict all points, those of all kinds in turn; simulate them where that is not known."""
+    rows: list[dict[str, Any]] = []
+    for number in range(max(FRESH.values())):
+        for kind, count in FRESH.items():
+            if number >= count:
+                continue
+            point = unlike_point(kind, number, seed=SEED)
+            known = {"kind": kind, "name": str(number)}
+            known |= simulated(point) if old is None else old[kind, str(number)]
+            row = known | predicted(point, known)
+            row["judge"] = known["mean_half_width"] <= WIDE * known["mean_simulated"]
+            rows.append(row)
+            print(f"{len(rows)} points, {kind} {number}", file=sys.stderr, flush=True)
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name, "") for name in columns} for row in rows]
+
+
+if __name__ == "__main__":
+    table = the_points(simulated_before() if "again" in sys.argv[1:] else None)
+    command = " ".join(["python -m tests.campaigns.fresh_turns", *sys.argv[1:]])
+    write_record("fresh-turns", table, command=command, seed=0, grid_seed=SEED)
+    for quantity in ("mean", "p50", "p95", "p99"):
+        print(quantity, summary(table, quantity).round(4).to_string(), sep="\n")

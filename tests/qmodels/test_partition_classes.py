@@ -1,0 +1,169 @@
+"""`predict(model="partition-classes")` and what turns on several partitions make of unlike jobs."""
+
+import numpy as np
+import pytest
+
+from phasefit import PhaseType, match_moments, mixture
+from qmodels.errors import ModelError
+from qmodels.policies import SpaceSharing, System, TimeSharing, Workload, capacity, predict
+from qmodels.policies.models.bursts_in_turn import served
+from qmodels.policies.models.job_stages import job_stages, routes
+from qmodels.policies.models.merged_classes import MeanClass, merged
+from qmodels.policies.models.partition_occupancy import Occupancy, PartitionRooms
+from qmodels.policies.models.sized_jobs import sized_classes
+from qmodels.policies.models.turns import _picked, cycles
+from qmodels.programs import Burst, Geometric, Phase, Program, WorkingSet, WorkloadMix
+
+ONE = PhaseType.exponential(mean=1.0)
+
+
+def fixed(io, cpu, bursts):
+    """A program of so many pairs of bursts."""
+    return Program([WorkingSet(bursts, [Phase(io=io, cpu=cpu)])])
+
+
+@pytest.mark.parametrize(("partitions", "disks"), [(1, 1), (2, 2), (2, 1)])
+def test_turns_of_variable_bursts_on_partitions_are_near_the_exact_chain(partitions, disks):
+    """Within a twentieth, where one speed for all is off by a sixth to two fifths."""
+    program = Program([Phase(io=1.0, cpu=3.0)], phase_count=Geometric(2.0))
+    work = Workload(program, io_bursts=ONE, cpu_bursts=match_moments(1.0, 13.0))
+    given = TimeSharing(partitions, disks, 2), System(2 * partitions, disks), work
+    rate = 0.6 * capacity(*given, model="exact")
+    expected, found, blind = (
+        predict(*given, arrival_rate=rate, model=model)
+        for model in ("exact", "partition-classes", "time-sharing")
+    )
+    if disks == partitions:
+        assert found.capacity == pytest.approx(expected.capacity, rel=1e-9)
+    assert found.mean_response == pytest.approx(expected.mean_response, rel=0.05)
+    assert abs(blind.mean_response / expected.mean_response - 1.0) > 0.15
+
+
+def test_on_one_partition_of_one_job_each_it_is_the_queue_of_one_server():
+    """Without I/O jobs of one burst are served in order of arrival, whoever is on the partition."""
+    program = Program([Phase(io=0.0, cpu=1.0)])
+    work = Workload(program, demand=match_moments(1.0, 5.0))
+    found = predict(TimeSharing(1, 1, 2), System(1, 1), work, load=0.5, model="partition-classes")
+    # M/G/1: half the second moment over the idle share
+    assert found.mean_response == pytest.approx(1.0 + 0.5 * 5.0 / 2.0 / 0.5, rel=1e-9)
+    assert found.capacity == pytest.approx(1.0, rel=1e-9)
+
+
+def test_a_mix_with_a_large_program_is_followed_by_partition():
+    mix = WorkloadMix([fixed(1.0, 30.0, 6), fixed(2.0, 0.5, 6)], weights=[0.1, 0.9])
+    work = Workload(mix, demand=match_moments(1.0, 3.0))
+    found = predict(TimeSharing(2, 1, 2), System(4, 1), work, load=0.4)
+    assert found.model == "partition-classes"
+    alone = float(mix.mean_time(2.0, 1.0))
+    assert found.mean_jobs == pytest.approx(found.arrival_rate * found.mean_response, rel=1e-9)
+    assert found.mean_response > alone
+    # its percentiles are those of the model that follows one job, as much slower as the mean is
+    other = predict(TimeSharing(2, 1, 2), System(4, 1), work, load=0.4, model="time-sharing")
+    ratio = found.mean_response / other.mean_response
+    assert found.percentile(0.9) == pytest.approx(ratio * other.percentile(0.9), rel=1e-9)
+
+
+def test_work_that_is_done_is_work_that_arrives():
+    mix = WorkloadMix([fixed(1.0, 30.0, 6), fixed(2.0, 0.5, 6)], weights=[0.1, 0.9])
+    work = Workload(mix, demand=match_moments(1.0, 3.0))
+    machine = System(4, 2)
+    found = predict(TimeSharing(2, 2, 2), machine, work, load=0.4, model="partition-classes")
+    assert found.processor_utilisation == pytest.approx(
+        found.arrival_rate * float(mix.mean_cpu(2.0, 1.0)) * 2.0 / machine.processors, rel=1e-6
+    )
+
+
+def test_too_many_jobs_are_refused_in_words():
+    mix = WorkloadMix([fixed(1.0, 30.0, 6), fixed(2.0, 0.5, 6)], weights=[0.1, 0.9])
+    work = Workload(mix, demand=match_moments(1.0, 3.0))
+    with pytest.raises(ModelError, match="simulate"):
+        predict(TimeSharing(16, 4, 8), System(64, 8), work, load=0.3, model="partition-classes")
+
+
+def test_classes_that_become_one_keep_the_mean_job():
+    mix = WorkloadMix([fixed(1.0, 30.0, 6), fixed(2.0, 0.5, 3)], weights=[0.1, 0.9])
+    work = Workload(mix, demand=match_moments(1.0, 6.0))
+    classes = sized_classes(work, 1.0, 1.0)
+    steps = list(merged(classes, work, 1.0, 1.0))
+    assert [len(step) for step in steps] == [4, 3, 2]
+    for step in steps:
+        means = [MeanClass.of(each, work, 1.0, 1.0) for each in step]
+        assert sum(x.weight for x in means) == pytest.approx(1.0)
+        assert sum(x.weight * x.cpu for x in means) == pytest.approx(float(mix.mean_cpu(1.0, 1.0)))
+        assert sum(x.weight * x.io for x in means) == pytest.approx(float(mix.mean_io(1.0, 1.0)))
+
+
+def test_who_is_next_is_as_often_as_bursts_end_with_others_waiting():
+    """The ends of a class's bursts that leave nobody waiting are the rest."""
+    found = served((2, 1), (1.0, 20.0), (2.0, 2.0), False)
+    ended = found.always / [1.0, 20.0]
+    assert (found.after >= 0.0).all()
+    assert (found.after.sum(axis=1) < ended).all()
+    # one job of the second class is never next after itself
+    assert found.after[1, 1] == 0.0
+    alone = served((1,), (3.0,), (1.0,), True)
+    assert alone.after.sum() == 0.0
+    assert alone.always[0] == pytest.approx(0.75)
+
+
+def test_turns_of_many_jobs_are_those_in_order_where_order_does_not_matter():
+    """Of bursts of one length, or one class; unlike ones behind each other differ by up to 12 %."""
+    ratio = np.exp([-1.0, 0.0, 0.5, 2.0])  # at these nothing is joined
+    for ones, twos in ((4, 1), (2, 2), (3, 0)):
+        exact, found = (each(ones, twos, (1.0, 1.0), ratio) for each in (cycles, _picked))
+        assert found == pytest.approx(exact, rel=1e-9)
+    unlike = (0.5, 10.5)
+    exact, found = (each(3, 3, unlike, ratio) for each in (cycles, _picked))
+    assert found == pytest.approx(exact, rel=0.12)
+
+
+def test_the_occupancy_beside_a_poisson_stream_is_that_of_its_rate():
+    found = Occupancy(PartitionRooms((2,), 2, 4))
+
+    def rates(held, k):
+        return {j: 1.0 - 0.5**j for j in set(held) if j}
+
+    one = found.solved(rates, 0.7)
+    two = found.solved(rates, 0.7, ONE)
+    for name in ("number", "rate", "starts", "replaced", "seen"):
+        assert getattr(two, name) == pytest.approx(getattr(one, name), rel=1e-9), name
+    bursty = found.solved(rates, 0.7, match_moments(1.0, 9.0))
+    assert bursty.seen.sum() == pytest.approx(one.seen.sum())
+    assert bursty.seen[4].sum() > one.seen[4].sum()
+
+
+@pytest.mark.parametrize("scv", [1.0, 8.0])
+def test_few_jobs_are_on_the_larger_of_unlike_partitions(scv):
+    """With one job at a time each is on the partition with two processors more."""
+    program = Program([Phase(io=1.0, cpu=Burst(8.0, law="p"))])
+    work = Workload(program, demand=match_moments(1.0, 1.0 + scv))
+    found = predict(TimeSharing(2, 1, 2), System(3, 1), work, arrival_rate=1e-5)
+    assert found.mean_response == pytest.approx(float(program.mean_time(2, 1)), rel=1e-3)
+    busier = predict(TimeSharing(2, 1, 2), System(3, 1), work, load=0.3)
+    assert busier.mean_response > found.mean_response
+
+
+@pytest.mark.parametrize("policy", [TimeSharing(4, 2, 4), TimeSharing(8, 4, 3, cpu_discipline="ps")], ids=str)
+def test_percentiles_of_a_mix_know_its_programs(policy):
+    """Of short and long jobs that hardly meet the median is that of a short one alone, nearly."""
+    mix = WorkloadMix([fixed(0.5, 0.5, 8), fixed(50.0, 50.0, 8)], weights=[0.9, 0.1])
+    for demand in (PhaseType.erlang(phases=3, mean=1.0), match_moments(1.0, 3.0)):
+        work = Workload(mix, demand=demand)
+        found = predict(policy, System(16, 8), work, load=0.02)
+        law = mixture([0.9, 0.1], [demand.scale(1.0), demand.scale(100.0)])
+        slower = found.mean_response / (0.9 * 1.0 + 0.1 * 100.0)
+        assert found.percentile(0.5) == pytest.approx(slower * float(law.ppf(0.5)), rel=0.05)
+        assert found.response.percentile(0.5) == pytest.approx(found.percentile(0.5), rel=1e-6)
+        assert found.response.mean == pytest.approx(found.mean_response, rel=0.01)
+
+
+def test_percentiles_of_bursts_follow_a_job_by_more_than_the_law_of_the_others():
+    """A job of 24 regular bursts alone on a machine takes a time that hardly varies."""
+    erlang = PhaseType.erlang(phases=2, mean=1.0)
+    program = fixed(1.0, 4.0, 6)
+    work = Workload(program, io_bursts=erlang, cpu_bursts=erlang)
+    found = predict(SpaceSharing(32, 16), System(32, 16), work, load=0.01)
+    assert "taken as" in found.reduction
+    alone = job_stages(routes(program, 1.0, 1.0), erlang, erlang).law()
+    slower = found.mean_response / alone.mean
+    assert found.percentile(0.95) == pytest.approx(slower * float(alone.ppf(0.95)), rel=0.02)

@@ -79,7 +79,7 @@ def random_mix(number):
 _JOBS = {0.6: 40_000, 0.8: 80_000, 0.9: 200_000, 0.95: 400_000}
 
 
-def formulas(count=16):
+def formulas(count=41):
     """Errors of the formula for the mean wait, in order of arrival, and by class at .8."""
     errors, noise, by_class = (
         {x: [] for x in (0.6, 0.8, 0.9, 0.95)},
@@ -114,7 +114,7 @@ def formulas(count=16):
     yield row("formulas", case, figure, "median <= .03", np.median(by_class) <= 0.03)
 
 
-def saturated(count=30):
+def saturated(count=100):
     """How often 95 % intervals of the saturated simulation hold the exact throughput."""
     held = tried = 0
     for number in range(count):
@@ -378,7 +378,7 @@ def speed():
     )
 
 
-def damaged(count=300):
+def damaged(count=20_000):
     """Logs with a few characters, lines or columns changed, through reader, reading and report."""
     with gzip.open(next((DATA / "swf").glob("KTH*"))) as stream:
         lines = stream.read().decode().splitlines()

@@ -14,8 +14,7 @@ from typing import Any, Final
 import pandas as pd
 
 from tests.campaigns.record import FOLDER, write_record
-from tests.campaigns.unlike_grid import WIDE, predicted, simulated, summary
-from tests.campaigns.unlike_points import unlike_point
+from tests.campaigns.unlike_grid import in_turn, judged, simulated, summary
 
 #: Kinds of points, and how many of each.
 FRESH: Final = {"TS demand": 22, "TS mix": 22, "TS without I/O": 8, "TS bursts": 8}
@@ -31,20 +30,12 @@ def simulated_before() -> dict[tuple[str, str], dict[str, Any]]:
 
 def the_points(old: dict[tuple[str, str], dict[str, Any]] | None = None) -> list[dict[str, Any]]:
     """Predict all points, those of all kinds in turn; simulate them where that is not known."""
+    systems = list(in_turn(FRESH, seed=SEED))
     rows: list[dict[str, Any]] = []
-    for number in range(max(FRESH.values())):
-        for kind, count in FRESH.items():
-            if number >= count:
-                continue
-            point = unlike_point(kind, number, seed=SEED)
-            known = {"kind": kind, "name": str(number)}
-            known |= simulated(point) if old is None else old[kind, str(number)]
-            row = known | predicted(point, known)
-            row["judge"] = known["mean_half_width"] <= WIDE * known["mean_simulated"]
-            rows.append(row)
-            print(f"{len(rows)} points, {kind} {number}", file=sys.stderr, flush=True)
-    columns = dict.fromkeys(name for row in rows for name in row)
-    return [{name: row.get(name, "") for name in columns} for row in rows]
+    for kind, name, point in systems:
+        rows.append({"kind": kind, "name": name} | (simulated(point) if old is None else old[kind, name]))
+        print(f"{len(rows)} points, {kind} {name}", file=sys.stderr, flush=True)
+    return judged(rows, systems)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import pandas as pd
@@ -43,10 +43,15 @@ def points() -> Iterator[tuple[str, str, GridPoint]]:
     """Yield the kind, the name and the point of all systems, first the named ones, then kinds in turn."""
     for name, point in named_points().items():
         yield "named", name, point
-    for number in range(max(UNLIKE.values())):
-        for kind, count in UNLIKE.items():
+    yield from in_turn(UNLIKE, seed=SEED)
+
+
+def in_turn(counts: dict[str, int], *, seed: int) -> Iterator[tuple[str, str, GridPoint]]:
+    """Yield the kind, the number and the point of so many systems of each kind, kinds in turn."""
+    for number in range(max(counts.values())):
+        for kind, count in counts.items():
             if number < count:
-                yield kind, str(number), unlike_point(kind, number)
+                yield kind, str(number), unlike_point(kind, number, seed=seed)
 
 
 def simulated(point: GridPoint) -> dict[str, Any]:
@@ -136,9 +141,9 @@ def predicted(point: GridPoint, known: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def judged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the simulated points with what is predicted of them."""
-    given = {(kind, name): point for kind, name, point in points()}
+def judged(rows: list[dict[str, Any]], systems: Iterable[tuple[str, str, GridPoint]]) -> list[dict[str, Any]]:
+    """Return the simulated points with what is predicted of these systems, which they are of."""
+    given = {(kind, name): point for kind, name, point in systems}
     columns: dict[str, None] = {}
     found = []
     for row in rows:
@@ -181,7 +186,7 @@ def summary(rows: list[dict[str, Any]], quantity: str = "mean") -> pd.DataFrame:
 def the_grid() -> None:
     """Predict the points of the record of simulations, and write the record of errors."""
     rows = pd.read_csv(FOLDER / "unlike-simulated.csv", dtype={"name": str}).to_dict("records")
-    table = judged([{str(key): value for key, value in row.items()} for row in rows])
+    table = judged([{str(key): value for key, value in row.items()} for row in rows], points())
     write_record(
         "unlike-models",
         table,

@@ -55,8 +55,8 @@ class PartitionClasses(AbstractModel):
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: jobs of several classes in turns, few enough to be followed."""
-        at, workload = case.arrangement, case.workload
-        if case.given or at.multiprogramming == 1 or at.cpu_discipline != "fcfs":
+        workload = case.workload
+        if case.given:
             return False
         if workload.io_bursts is not None and workload.cpu_bursts is not None:
             unlike = max(workload.cpu_bursts.scv, workload.io_bursts.scv) > VARIABLE

@@ -21,6 +21,7 @@ from .errors import ModelError as ModelError
 from .extremes import Extreme as Extreme
 from .fitted_to import FittedTo as FittedTo
 from .fitting import fit as fit
+from .marked_arrivals import MarkedMAP as MarkedMAP
 from .moments import MomentsAdjustedWarning as MomentsAdjustedWarning
 from .moments import match_moments as match_moments
 from .moments import moment_bounds as moment_bounds

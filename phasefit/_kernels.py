@@ -39,11 +39,11 @@ def walk_to_absorption(start_cdf, start_phase, jump_cdf, jump_phase, scale, rng,
 
 
 @njit(cache=True, nogil=True)
-def walk_from_event_to_event(start_cdf, start_phase, jump_cdf, jump_to, scale, rng, out):
-    """Fill ``out`` (size,) with successive times between events.
+def walk_from_event_to_event(start_cdf, start_phase, jump_cdf, jump_to, scale, rng, out, marks):
+    """Fill ``out`` (size,) with successive times between events, ``marks`` (size,) with their kinds.
 
-    start_cdf, start_phase (n,), jump_cdf, jump_to (n, 2 n): as in `walk_to_absorption`; a jump
-    to n + j leads to phase j with an event. scale (n,): mean holding times in s.
+    start_cdf, start_phase (n,), jump_cdf, jump_to (n, n + n k): as in `walk_to_absorption`; a jump
+    to n + m n + j leads to phase j with an event of kind m. scale (n,): mean holding times in s.
     """
     n = scale.size
     phase = start_phase[_drawn(start_cdf, rng)]
@@ -53,6 +53,7 @@ def walk_from_event_to_event(start_cdf, start_phase, jump_cdf, jump_to, scale, r
             clock += rng.standard_exponential() * scale[phase]
             phase = jump_to[phase, _drawn(jump_cdf[phase], rng)]
             if phase >= n:
-                phase -= n
+                marks[s] = phase // n - 1
+                phase %= n
                 break
         out[s] = clock

@@ -513,7 +513,7 @@ class MAP(FromData, Result):
         shape = sampling.dimensions(size)
         rng = sampling.generator("random_state", random_state)
         count = int(np.prod(shape, dtype=np.int64))
-        drawn = sampling.draw_gaps(self.jumps, self.D1, self.after_event, count, rng)
+        drawn = sampling.draw_events(self.jumps, [self.D1], self.after_event, count, rng)[0]
         return shaped(drawn.reshape(shape))
 
 

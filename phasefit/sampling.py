@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,15 +120,17 @@ def _walk_to_absorption(chain: Chain, count: int, rng: np.random.Generator) -> A
     return out
 
 
-def draw_gaps(jumps: Array, events: Array, start: Array, count: int, rng: np.random.Generator) -> Array:
-    """Draw successive times between events of a chain, the first one from `start`.
+def draw_events(
+    jumps: Array, events: Sequence[Array], start: Array, count: int, rng: np.random.Generator
+) -> tuple[Array, NDArray[np.int64]]:
+    """Draw successive times between events of a chain, the first one from `start`, and their kinds.
 
     Parameters
     ----------
     jumps : (n, n) ndarray
         Rates of the jumps without an event, with a zero diagonal.
-    events : (n, n) ndarray
-        Rates of the jumps with an event.
+    events : sequence of (n, n) ndarray
+        Rates of the jumps with an event, for each kind.
     start : (n,) ndarray
         Probability of each phase at the beginning.
     count : int
@@ -139,17 +142,22 @@ def draw_gaps(jumps: Array, events: Array, start: Array, count: int, rng: np.ran
     -------
     (count,) ndarray
         In the unit of the rates.
+    (count,) ndarray of int
+        Kind of each event, by its place in `events`.
     """
-    rates = jumps.sum(axis=1) + events.sum(axis=1)
-    if len(rates) == 1:
-        return np.asarray(rng.standard_exponential(count) / rates[0])
+    table = np.column_stack([jumps, *events])
+    rates = table.sum(axis=1)
+    if table.shape == (1, 2):
+        return np.asarray(rng.standard_exponential(count) / rates[0]), np.zeros(count, dtype=np.int64)
     from phasefit import _kernels  # compiling takes its time; few callers draw
 
     start_cdf, start_phase = _cumulative_table(start[None, :])
-    jump_cdf, jump_to = _cumulative_table(np.column_stack([jumps, events]))
-    out = np.empty(count)
-    _kernels.walk_from_event_to_event(start_cdf[0], start_phase[0], jump_cdf, jump_to, 1.0 / rates, rng, out)
-    return out
+    jump_cdf, jump_to = _cumulative_table(table)
+    out, kinds = np.empty(count), np.empty(count, dtype=np.int64)
+    _kernels.walk_from_event_to_event(
+        start_cdf[0], start_phase[0], jump_cdf, jump_to, 1.0 / rates, rng, out, kinds
+    )
+    return out, kinds
 
 
 def _cumulative_table(weights: Array) -> tuple[Array, NDArray[np.int64]]:

@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from phasefit import PhaseType, match_moments
+from phasefit import MAP, MarkedMAP, PhaseType, match_moments
 from phasefit.arrays import Array
 from phasefit.checks import real_array, real_number, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError, UnstableError
-from qmodels.markov.inversion import Complex, tail_of
+from qmodels.markov.inversion import tail_of
 from qmodels.networks.many_server import ManyServerQueue
+from qmodels.queues._priority_waits import PriorityWaits
 from qmodels.queues.textbook import Queue
 
 #: Servers up to which the chain of jobs of two moments is solved for their ratio, not that of Erlang's.
 _MANY: Final = 60
-#: Steps of the equation of busy periods; it converges as fast as the load of higher classes allows.
-_STEPS: Final = 100_000
 
 
 @dataclass(frozen=True, eq=False)
 class PriorityClass(Record):
-    """Jobs of one priority: Poisson arrivals and the law of their service.
+    """Jobs of one priority: how they come, and the law of their service.
+
+    Parameters
+    ----------
+    arrivals : float, PhaseType or MAP
+        Poisson arrivals per second, the law of the gaps in seconds, or a process.
+    service : PhaseType
+        Seconds at speed one, without an atom at zero.
+    name : str
+        What users call it.
 
     Examples
     --------
@@ -36,16 +44,22 @@ class PriorityClass(Record):
     0.5
     """
 
-    arrival_rate: float  #: jobs per second
-    service: PhaseType  #: seconds at speed one, without an atom at zero
-    name: str = ""  #: what users call it
+    arrivals: float | PhaseType | MAP
+    service: PhaseType
+    name: str = ""
 
     def __post_init__(self) -> None:
-        real_number("arrival_rate", self.arrival_rate, above=0.0)
+        if not isinstance(self.arrivals, PhaseType | MAP):
+            real_number("arrivals", self.arrivals, above=0.0)
         if not isinstance(self.service, PhaseType):
             raise ModelError(f"service must be a PhaseType, got {self.service!r:.60}")
         if self.service.atom > 0.0:
             raise ModelError("service: a part of the law lies at zero; take the law of the positive values")
+
+    @property
+    def arrival_rate(self) -> float:
+        """Jobs per second."""
+        return 1.0 / self.arrivals.mean if isinstance(self.arrivals, PhaseType | MAP) else self.arrivals
 
     @property
     def load(self) -> float:
@@ -65,19 +79,24 @@ class PriorityQueue(Record):
         True if an arriving job takes the server of a lower class, whose job goes on later where it
         stopped; False if a service once begun is ended.
     servers : int
-        Servers at speed one. One server is exact; several are approximate, and have means only.
+        Servers at speed one. One server is exact; several are approximate, have means only, and take
+        Poisson arrivals.
+    together : MarkedMAP, optional
+        One process that all classes come from, its kinds being the classes; by default they are
+        independent. `of_marked` fills it.
 
     Raises
     ------
     ModelError
-        If there is no class, or one is none.
+        If there is no class, or one is none, or several servers have arrivals that are not Poisson.
     UnstableError
         If the classes together ask for more than the servers have.
 
     Notes
     -----
-    Means of one server are Cobham's [1]_; the laws come from transforms with the busy periods of higher
-    classes [2]_, inverted numerically to some 1e-8. With several servers the mean waits of one server that
+    Means of one server with Poisson arrivals are Cobham's [1]_; other means and all laws come from the
+    work before a job and the busy periods of higher classes [2]_, by phase of the arrivals [4]_. Laws are
+    inverted numerically to some 1e-8. With several servers the mean waits of one server that
     is as fast as all of them are scaled by the ratio of waits in order of arrival [3]_ of jobs with the
     first two moments (Erlang's ratio where they vary less than exponential ones): exact for exponential
     services of one mean, else an approximation.
@@ -88,6 +107,8 @@ class PriorityQueue(Record):
     .. [2] R. W. Conway, W. L. Maxwell, L. W. Miller, *Theory of Scheduling*, Addison-Wesley 1967, ch. 8.
     .. [3] A. B. Bondi, J. P. Buzen, "The response times of priority classes under preemptive resume in
        M/G/m queues", *ACM SIGMETRICS* 1984, 195-201.
+    .. [4] G. Horváth, "Efficient analysis of the MMAP[K]/PH[K]/1 priority queue", *Eur. J. Oper. Res.*
+       246 (2015) 128-139.
 
     Examples
     --------
@@ -97,11 +118,45 @@ class PriorityQueue(Record):
     (array([1.142857, 5.714286]), 'exact')
     >>> round(queue.wait_ppf(0, 0.95), 4)
     3.9608
+
+    Arrivals of the urgent class that come in tides:
+
+    >>> tides = MAP.modulated([[-0.1, 0.1], [0.1, -0.1]], rates=[0.55, 0.05])
+    >>> PriorityQueue([PriorityClass(tides, one), PriorityClass(0.5, one)]).mean_wait.round(4)
+    array([1.6023, 7.6637])
     """
 
     classes: Sequence[PriorityClass]
     preemptive: bool = False
     servers: int = 1
+    together: MarkedMAP | None = field(default=None, repr=False)
+
+    @classmethod
+    def of_marked(
+        cls, arrivals: MarkedMAP, services: Sequence[PhaseType], preemptive: bool = False
+    ) -> PriorityQueue:
+        """Return the queue whose classes come from one process, so that they may come together.
+
+        Parameters
+        ----------
+        arrivals : MarkedMAP
+            Its kinds are the classes, the most urgent first.
+        services : sequence of PhaseType
+            Service of each class, in seconds.
+        preemptive : bool
+            As in the class.
+
+        Raises
+        ------
+        ModelError
+            If there are not as many services as kinds.
+        UnstableError
+            If the classes together ask for more than one server has.
+        """
+        if not isinstance(arrivals, MarkedMAP) or len(services) != len(arrivals.marks):
+            raise ModelError("arrivals must be a MarkedMAP, with one service for each of its kinds")
+        classes = [PriorityClass(arrivals.of_kind(k), law) for k, law in enumerate(services)]
+        return cls(classes, preemptive, together=arrivals)
 
     def __post_init__(self) -> None:
         classes = tuple(self.classes)
@@ -109,6 +164,10 @@ class PriorityQueue(Record):
             raise ModelError("classes must be one or more PriorityClass, the most urgent first")
         object.__setattr__(self, "classes", classes)
         object.__setattr__(self, "servers", whole_number("servers", self.servers, least=1))
+        if self.servers > 1 and not self._is_poisson:
+            raise ModelError(
+                "with several servers arrivals must be Poisson; take one server, or simulate the queue"
+            )
         if self.load >= self.servers:
             capacity = self.servers * float(self._rates.sum()) / self.load
             raise UnstableError("queue", float(self._rates.sum()), capacity)
@@ -122,6 +181,25 @@ class PriorityQueue(Record):
     def method(self) -> str:
         """Name of the solution: "exact", or whose approximation the means are."""
         return "exact" if self.servers == 1 else "approximation: Bondi and Buzen"
+
+    @property
+    def _is_poisson(self) -> bool:
+        return all(not isinstance(each.arrivals, PhaseType | MAP) for each in self.classes)
+
+    @cached_property
+    def _waits(self) -> PriorityWaits:
+        """The work before each class, by phase of the arrivals."""
+        arrivals = self.together
+        if arrivals is None:
+            arrivals = MarkedMAP.separate(
+                [
+                    each.arrivals
+                    if isinstance(each.arrivals, PhaseType | MAP)
+                    else MAP.poisson(rate=each.arrivals)
+                    for each in self.classes
+                ]
+            )
+        return PriorityWaits(arrivals, [each.service for each in self.classes], self.preemptive)
 
     @property
     def _rates(self) -> Array:
@@ -146,6 +224,8 @@ class PriorityQueue(Record):
     @cached_property
     def mean_wait(self) -> Array:
         """Seconds of a response without the service, by class; (classes,)."""
+        if not self._is_poisson:
+            return np.array([self._waits.mean_response(k) for k in range(len(self.classes))]) - self._services
         if self.servers == 1:
             return self._one_fast_server
         slower = np.array([self._slower(k) for k in range(len(self.classes))])
@@ -185,7 +265,7 @@ class PriorityQueue(Record):
         ModelError
             If there are several servers, or an argument is out of range.
         """
-        return self._sf(k, t, self._wait_transform)
+        return self._sf(k, t, served=False)
 
     def response_sf(self, k: int, t: ArrayLike) -> Any:
         """Return the probability that a job stays for longer.
@@ -202,7 +282,7 @@ class PriorityQueue(Record):
         ModelError
             If there are several servers, or an argument is out of range.
         """
-        return self._sf(k, t, self._response_transform)
+        return self._sf(k, t, served=True)
 
     def wait_ppf(self, k: int, q: float) -> float:
         """Return the time by which so many of a class have begun service for the first time.
@@ -219,7 +299,7 @@ class PriorityQueue(Record):
         float
             Seconds; zero where so many do not wait at all.
         """
-        return self._ppf(k, q, self._wait_transform)
+        return self._ppf(k, q, served=False)
 
     def response_ppf(self, k: int, q: float) -> float:
         """Return the time by which so many of a class have left.
@@ -236,7 +316,7 @@ class PriorityQueue(Record):
         float
             Seconds.
         """
-        return self._ppf(k, q, self._response_transform)
+        return self._ppf(k, q, served=True)
 
     def _check(self, k: int) -> int:
         if self.servers > 1:
@@ -247,65 +327,23 @@ class PriorityQueue(Record):
             raise ModelError(f"there are {len(self.classes)} classes, 0 the most urgent; got {k}")
         return int(k)
 
-    def _sf(self, k: int, t: ArrayLike, transform: Callable[[int, Complex], Complex]) -> Any:
+    def _sf(self, k: int, t: ArrayLike, served: bool) -> Any:
         k, times = self._check(k), real_array("t", t)
         if times.size and times.min() < 0.0:
             raise ModelError(f"t must be >= 0, got {times.min():.6g}")
-        found = np.array([self._at(k, float(each), transform) for each in times.ravel()]).reshape(times.shape)
+        found = np.array([self._at(k, float(each), served) for each in times.ravel()]).reshape(times.shape)
         return float(found) if found.ndim == 0 else found
 
-    def _at(self, k: int, t: float, transform: Callable[[int, Complex], Complex]) -> float:
-        if t == 0.0:  # the limit of s times the transform: a job that finds all idle does not wait
-            if transform == self._response_transform:
-                return 1.0
-            return self.load if not self.preemptive else sum(each.load for each in self.classes[: k + 1])
-        return tail_of(partial(transform, k), t)
+    def _at(self, k: int, t: float, served: bool) -> float:
+        if t == 0.0:  # a job that finds nothing before it does not wait
+            return 1.0 if served else 1.0 - self._waits.no_wait(k)
+        return tail_of(lambda s: self._waits.transform(k, s, served), t)
 
-    def _ppf(self, k: int, q: float, transform: Callable[[int, Complex], Complex]) -> float:
+    def _ppf(self, k: int, q: float, served: bool) -> float:
         k, q = self._check(k), share("q", q, one=False)
-        if self._at(k, 0.0, transform) <= 1.0 - q:
+        if self._at(k, 0.0, served) <= 1.0 - q:
             return 0.0
         high = float(self.mean_response[k])
-        while self._at(k, high, transform) > 1.0 - q:
+        while self._at(k, high, served) > 1.0 - q:
             high *= 2.0
-        return float(
-            brentq(lambda t: self._at(k, t, transform) - (1.0 - q), 0.0, high, xtol=1e-12, rtol=1e-12)
-        )
-
-    def _slowed(self, k: int, s: Complex) -> Complex:
-        """Return s with the time added that higher classes take: what a second of service becomes."""
-        higher = self.classes[:k]
-        rate = sum(each.arrival_rate for each in higher)
-        if not higher:
-            return s
-        busy = np.zeros_like(s)
-        for _ in range(_STEPS):
-            now = s + rate * (1.0 - busy)
-            parts = [each.arrival_rate / rate * _transform(each.service, now) for each in higher]
-            again = np.sum(parts, axis=0)
-            done = np.max(np.abs(again - busy)) <= 1e-15
-            busy = again
-            if done:
-                break
-        return s + rate * (1.0 - busy)
-
-    def _wait_transform(self, k: int, s: Complex) -> Complex:
-        slowed, own = self._slowed(k, s), self.classes[k]
-        lower = () if self.preemptive else self.classes[k + 1 :]
-        idle = 1.0 - sum(each.load for each in self.classes[: k + 1 + len(lower)])
-        top = idle * slowed
-        for each in lower:
-            top = top + each.arrival_rate * (1.0 - _transform(each.service, slowed))
-        below = s - own.arrival_rate + own.arrival_rate * _transform(own.service, slowed)
-        return np.asarray(top / below)
-
-    def _response_transform(self, k: int, s: Complex) -> Complex:
-        served = self._slowed(k, s) if self.preemptive else s
-        return np.asarray(self._wait_transform(k, s) * _transform(self.classes[k].service, served))
-
-
-def _transform(law: PhaseType, s: Complex) -> Complex:
-    """Return the Laplace transform of a law at complex places; (n,)."""
-    shifted = s[:, None, None] * np.eye(law.order) - np.asarray(law.T)
-    solved = np.linalg.solve(shifted, np.broadcast_to(law.exit[:, None], (s.size, law.order, 1)))
-    return np.asarray(solved[:, :, 0] @ law.alpha)
+        return float(brentq(lambda t: self._at(k, t, served) - (1.0 - q), 0.0, high, xtol=1e-12, rtol=1e-12))

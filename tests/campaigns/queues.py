@@ -1,6 +1,7 @@
 """Hold queues with priorities, over time and in a cycle to simulation.
 
-``python -m tests.campaigns.queues`` does; with ``textbook`` formulas of two moments meet exact queues.
+``python -m tests.campaigns.queues`` does; with ``textbook`` formulas of two moments meet exact queues, with
+``marked`` classes come from one chain.
 
 Systems are drawn by a rule and a seed that stood before the first run. One server is exact, and so are
 cycles: their z scores are to be those of noise. Several servers are approximate: the error is on record.
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from phasefit import PhaseType
+from phasefit import MarkedMAP, PhaseType
 from qmodels.networks import ManyServerQueue
 from qmodels.queues import CyclicQueue, PriorityClass, PriorityQueue, Queue, drain_time
 from qmodels.queues.textbook import APPROXIMATIONS
@@ -22,7 +23,7 @@ from validation.analysis.estimates import Estimate, estimate
 from validation.analysis.seeding import stream
 from validation.queues import simulate_queue
 
-SEED, SINGLE, SEVERAL, CYCLES, BACKLOGS, TEXTBOOK = 40, 200, 60, 50, 50, 100
+SEED, SINGLE, MARKED, SEVERAL, CYCLES, BACKLOGS, TEXTBOOK = 40, 200, 100, 60, 50, 50, 100
 
 
 def random_law(rng: np.random.Generator, mean: float) -> PhaseType:
@@ -88,6 +89,46 @@ def single(rows: list[dict[str, Any]]) -> None:
                 rows.append(
                     row("one server", number, f"p{q * 100:g}, {about}", queue.response_ppf(k, q), known)
                 )
+        print(number, rows[-1]["z"], file=sys.stderr, flush=True)
+
+
+def random_marked(rng: np.random.Generator, services: list[PhaseType]) -> MarkedMAP:
+    """Return arrivals of all classes from one chain of two or three phases, at a load of .3 to .85."""
+    phases = int(rng.integers(2, 4))
+    pace = np.exp(rng.uniform(np.log(0.02), np.log(3.0), phases))
+    silent = rng.exponential(size=(phases, phases)) * pace[:, None]
+    marks = [rng.exponential(size=(phases, phases)) * (rng.random((phases, phases)) < 0.5) for _ in services]
+    for mark in marks:
+        mark[rng.integers(phases), rng.integers(phases)] += 1.0  # each class comes at least somewhere
+    np.fill_diagonal(silent, 0.0)
+    out = silent.sum(axis=1) + sum(mark.sum(axis=1) for mark in marks)
+    drawn = MarkedMAP(silent - np.diag(out), marks)
+    load = sum(rate * law.mean for rate, law in zip(drawn.rates, services, strict=True))
+    slower = rng.uniform(0.3, 0.85) / load
+    return MarkedMAP(drawn.D0 * slower, [mark * slower for mark in drawn.marks])
+
+
+def marked(rows: list[dict[str, Any]]) -> None:
+    """One server whose classes come from one process: means and percentiles of each class."""
+    for number in range(MARKED):
+        rng = stream(SEED, "marked", number)
+        laws = [each.service for each in random_classes(rng, 1)]
+        arrivals, preemptive = random_marked(rng, laws), bool(rng.random() < 0.5)
+        queue = PriorityQueue.of_marked(arrivals, laws, preemptive)
+        run = simulate_queue(
+            arrivals,
+            laws,
+            discipline="priority-pr" if preemptive else "priority",
+            jobs=100_000,
+            replications=15,
+            seed=number,
+        )
+        for k in range(len(laws)):
+            about = f"class {k} of {len(laws)}{', preemptive' if preemptive else ''}"
+            rows.append(row("marked", number, f"mean, {about}", queue.mean_response[k], run.mean_response(k)))
+            for q in (0.5, 0.95, 0.99):
+                said, known = queue.response_ppf(k, q), run.response_percentile(q, k)
+                rows.append(row("marked", number, f"p{q * 100:g}, {about}", said, known))
         print(number, rows[-1]["z"], file=sys.stderr, flush=True)
 
 
@@ -209,10 +250,14 @@ def main(names: list[str]) -> None:
         return
     parts = {each.__name__: each for each in (single, several, cycles, backlogs)}
     rows: list[dict[str, Any]] = []
-    for name in names or list(parts):
-        parts[name](rows)
-        print(name, "done", file=sys.stderr, flush=True)
-        write_record("queues", rows, command="python -m tests.campaigns.queues", seed=SEED)
+    if names == ["marked"]:
+        marked(rows)
+        write_record("marked-queues", rows, command="python -m tests.campaigns.queues marked", seed=SEED)
+    else:
+        for name in names or list(parts):
+            parts[name](rows)
+            print(name, "done", file=sys.stderr, flush=True)
+            write_record("queues", rows, command="python -m tests.campaigns.queues", seed=SEED)
     for part in dict.fromkeys(each["part"] for each in rows):
         own = [each for each in rows if each["part"] == part]
         inside = np.mean([abs(each["z"]) <= 3.29 for each in own])

@@ -210,7 +210,7 @@ class TestPriorities:
         [
             (lambda: PriorityQueue([]), "one or more"),
             (lambda: PriorityQueue([ONE]), "one or more"),
-            (lambda: PriorityClass(0.0, ONE), "arrival_rate"),
+            (lambda: PriorityClass(0.0, ONE), "arrivals"),
             (lambda: PriorityClass(1.0, 2.0), "PhaseType"),
             (lambda: PriorityQueue([PriorityClass(0.5, ONE)]).wait_sf(1, 1.0), "there are 1 classes"),
             (lambda: PriorityQueue([PriorityClass(0.5, ONE)]).wait_sf(0, -1.0), "t must be"),

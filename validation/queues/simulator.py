@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit import MAP, PhaseType
+from phasefit import MAP, MarkedMAP, PhaseType
 from phasefit.arrays import Array, Ints
 from phasefit.checks import one_of, real_vector, share, whole_number
 from phasefit.records import Drawing, Result
@@ -138,7 +138,7 @@ class QueueRun(Result):
 
 
 def simulate_queue(
-    arrivals: PhaseType | MAP | ArrayLike | Sequence[Any],
+    arrivals: PhaseType | MAP | MarkedMAP | ArrayLike | Sequence[Any],
     service: PhaseType | ArrayLike | Sequence[Any],
     servers: int = 1,
     discipline: str = "fcfs",
@@ -153,9 +153,10 @@ def simulate_queue(
 
     Parameters
     ----------
-    arrivals : PhaseType, MAP, or (n,) array_like
+    arrivals : PhaseType, MAP, MarkedMAP, or (n,) array_like
         Law of the gaps, a process, or the moments of a trace in seconds, not falling. Under "priority" and
-        "priority-pr" with laws: a sequence of them, one for each class, the most urgent first.
+        "priority-pr" with laws: a sequence of them, one for each class, the most urgent first, or one
+        process whose kinds are the classes.
     service : PhaseType, or (n,) array_like
         Law of the work, or the work of each job of the trace, in seconds at speed one; a sequence of laws,
         one for each class, where `arrivals` is one.
@@ -201,6 +202,9 @@ def simulate_queue(
     """
     one_of("discipline", discipline, tuple(DISCIPLINES))
     servers = whole_number("servers", servers, least=1)
+    together = arrivals if isinstance(arrivals, MarkedMAP) else None
+    if together is not None:
+        arrivals = [together.of_kind(k) for k in range(len(together.marks))]
     laws = _laws(arrivals, service, discipline)
     if laws is None:
         given = _trace(arrivals, service, classes, discipline)
@@ -224,7 +228,7 @@ def simulate_queue(
     runs = []
     for number in range(replications):
         rng = stream(seed, "queue", number)
-        drawn = _drawn(laws, jobs, rng)
+        drawn = _drawn(laws, jobs, rng, together)
         runs.append((*_played(*drawn, servers, discipline, rng), drawn[2]))
     wait, response = (np.array([run[k][cut:] for run in runs]) for k in range(2))
     kind = np.array([run[2][cut:] for run in runs])
@@ -267,29 +271,39 @@ def _trace(
 
 
 def _drawn(
-    laws: list[tuple[Any, PhaseType]], jobs: int, rng: np.random.Generator
+    laws: list[tuple[Any, PhaseType]], jobs: int, rng: np.random.Generator, together: MarkedMAP | None
 ) -> tuple[Array, Array, Ints]:
     """Return moments, work and classes of one replication: what comes first of all classes."""
-    rates = np.array([1.0 / gaps.mean for gaps, _ in laws])
+    if together is not None:
+        gaps, kinds = together.rvs(jobs, rng)
+        times = np.cumsum(gaps)
+    else:
+        times, kinds = _side_by_side([gaps for gaps, _ in laws], jobs, rng)
+    work = np.empty(jobs)
+    for k, (_, law) in enumerate(laws):
+        own = np.flatnonzero(kinds == k)
+        work[own] = law.rvs(own.size, rng)
+    return times, work, kinds
+
+
+def _side_by_side(
+    processes: Sequence[PhaseType | MAP], jobs: int, rng: np.random.Generator
+) -> tuple[Array, Ints]:
+    """Return moments and classes of the first so many jobs of independent processes."""
+    rates = np.array([1.0 / gaps.mean for gaps in processes])
     # Of a class no more can be among the first jobs than there are jobs, and far more than expected is rare.
     counts = np.minimum(jobs, np.ceil(1.2 * jobs * rates / rates.sum() + 100.0)).astype(int)
     while True:
-        moments = [np.cumsum(gaps.rvs(int(n), rng)) for (gaps, _), n in zip(laws, counts, strict=True)]
-        kinds = np.repeat(np.arange(len(laws)), counts)
+        moments = [np.cumsum(gaps.rvs(int(n), rng)) for gaps, n in zip(processes, counts, strict=True)]
+        kinds = np.repeat(np.arange(len(processes)), counts)
         times = np.concatenate(moments)
         order = np.argsort(times, kind="stable")[:jobs]
         last = times[order[-1]]
         if order.size == jobs and all(
             m[-1] >= last or n == jobs for m, n in zip(moments, counts, strict=True)
         ):
-            break
+            return times[order], kinds[order]
         counts = np.minimum(jobs, 2 * counts)
-    kinds = kinds[order]
-    work = np.empty(jobs)
-    for k, (_, law) in enumerate(laws):
-        own = np.flatnonzero(kinds == k)
-        work[own] = law.rvs(own.size, rng)
-    return times[order], work, kinds
 
 
 def _played(

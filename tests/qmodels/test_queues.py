@@ -7,10 +7,11 @@ import pytest
 from scipy.integrate import quad
 from scipy.linalg import expm
 
-from phasefit import MAP, PhaseType
+from phasefit import MAP, MarkedMAP, PhaseType
 from qmodels.errors import ModelError, UnstableError
 from qmodels.networks import ManyServerQueue
 from qmodels.queues import CyclicQueue, PriorityClass, PriorityQueue, Queue, drain_time, queue_at
+from tests.naive.priority_chain import mean_jobs
 
 ONE = PhaseType.exponential(mean=1.0)
 ERLANG = PhaseType.erlang(phases=3, mean=0.8)
@@ -224,6 +225,69 @@ class TestPriorities:
     def test_more_work_than_servers_has_no_steady_state(self):
         with pytest.raises(UnstableError):
             PriorityQueue([PriorityClass(0.5, ONE), PriorityClass(0.5, ONE)])
+
+
+class TestPrioritiesOfDependentArrivals:
+    TURNS = MarkedMAP([[-1.1, 0.1], [0.3, -1.0]], [[[0.5, 0.2], [0.0, 0.1]], [[0.1, 0.2], [0.3, 0.3]]])
+    LAWS = (
+        PhaseType.hyperexponential(weights=[0.8, 0.2], means=[0.2, 0.5]),
+        PhaseType.erlang(phases=2, mean=0.4),
+    )
+
+    @pytest.mark.parametrize("preemptive", [False, True])
+    def test_two_classes_are_those_of_a_chain(self, preemptive):
+        laws = [(law.alpha, law.T, law.exit) for law in self.LAWS]
+        jobs = mean_jobs(self.TURNS.D0, self.TURNS.marks, laws, preemptive, most=32)
+        queue = PriorityQueue.of_marked(self.TURNS, self.LAWS, preemptive)
+        assert queue.mean_response * self.TURNS.rates == pytest.approx(jobs, rel=1e-9)
+        assert queue.method == "exact"
+        for k in range(2):
+            mean, _ = quad(lambda t, k=k: queue.response_sf(k, t), 0.0, 60.0, limit=200, epsabs=1e-7)
+            assert mean == pytest.approx(queue.mean_response[k], rel=1e-6)
+
+    @pytest.mark.parametrize("preemptive", [False, True])
+    def test_poisson_arrivals_in_three_phases_are_cobhams(self, preemptive):
+        classes = TestPriorities.CLASSES
+        plain = [
+            MAP.modulated(np.full((3, 3), 0.1) - 0.3 * np.eye(3), rates=[c.arrival_rate] * 3) for c in classes
+        ]
+        asked = [PriorityClass(each, c.service) for each, c in zip(plain, classes, strict=True)]
+        found = PriorityQueue(asked, preemptive)
+        assert found.mean_response == pytest.approx(cobham(classes, preemptive), rel=1e-11)
+        known = PriorityQueue(classes, preemptive)
+        assert found.response_ppf(1, 0.95) == pytest.approx(known.response_ppf(1, 0.95), rel=1e-7)
+
+    def test_one_class_is_a_plain_queue_with_its_law(self):
+        tides = MAP.modulated([[-0.1, 0.1], [0.1, -0.1]], rates=[1.0, 0.2])
+        queue, solved = (
+            PriorityQueue([PriorityClass(tides, GIANTS)]),
+            ManyServerQueue(tides, GIANTS, servers=1).solve(),
+        )
+        assert queue.mean_response[0] == pytest.approx(solved.mean_response, rel=1e-10)
+        times = np.array([0.0, 1.0, 10.0, 100.0])
+        assert queue.wait_sf(0, times) == pytest.approx(solved.wait.sf(times), abs=1e-8)
+        assert queue.response_sf(0, times) == pytest.approx(solved.response.sf(times), abs=1e-8)
+
+    def test_renewal_arrivals_are_taken_by_their_law(self):
+        gaps = PhaseType.erlang(phases=4, mean=2.0)
+        queue = PriorityQueue([PriorityClass(gaps, ERLANG), PriorityClass(gaps, ONE)], preemptive=True)
+        alone = ManyServerQueue(gaps, ERLANG, servers=1).solve()
+        assert queue.mean_response[0] == pytest.approx(alone.mean_response, rel=1e-10)
+        orders = [PriorityQueue(queue.classes), PriorityQueue(queue.classes[::-1])]
+        work = [sum(c.load * w for c, w in zip(q.classes, q.mean_wait, strict=True)) for q in orders]
+        assert work[0] == pytest.approx(work[1], rel=1e-11)  # of one server that ends what it began
+
+    @pytest.mark.parametrize(
+        ("action", "why"),
+        [
+            (lambda own: PriorityQueue.of_marked(own.TURNS, own.LAWS[:1]), "one service for each"),
+            (lambda own: PriorityQueue.of_marked(MAP.poisson(rate=1.0), own.LAWS), "MarkedMAP"),
+            (lambda own: PriorityQueue([PriorityClass(ONE.scale(2.0), ONE)], servers=2), "must be Poisson"),
+        ],
+    )
+    def test_what_is_refused(self, action, why):
+        with pytest.raises(ModelError, match=why):
+            action(self)
 
 
 def dense(rate, speed, servers, most):

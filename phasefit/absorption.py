@@ -83,6 +83,11 @@ class Chain:
         """Phase probabilities and absorbed mass after 0, 1, 2, ... steps from the start."""
         return self.powers(self.start, self.atom)
 
+    @cached_property
+    def _latest_window(self) -> list[tuple[float, float, Array, Array]]:
+        """Number, scale and powers of the last window that was walked to, if any."""
+        return []
+
     def powers(self, vector: Array, absorbed: float, scale: float = 0.0) -> tuple[Array, Array]:
         """Step the uniformised chain from `vector` until the Poisson window is covered.
 
@@ -371,8 +376,10 @@ def _by_windows(
     """Fill the `wanted` rows, window after window."""
     order = wanted[np.argsort(times[wanted], kind="stable")]
     window = np.floor(times[order] / chain.window)
-    powers, mass = chain.opening
-    here = scale = 0.0
+    here, scale, powers, mass = 0.0, 0.0, *chain.opening
+    for known in chain._latest_window:  # whoever seeks a quantile asks close by
+        if order.size and known[0] <= window[0]:
+            here, scale, powers, mass = known
     closing = poisson(np.array([chain.window]), mass.size)[0]
     while order.size:
         count = int(np.searchsorted(window, here, side="right"))
@@ -387,6 +394,8 @@ def _by_windows(
             scale += float(small)
             powers, mass = chain.powers(last, float(closing @ mass), scale)
             here += 1.0
+    if here:
+        chain._latest_window[:] = [(here, scale, powers, mass)]
 
 
 def _by_squaring(chain: Chain, times: Array) -> tuple[Array, Array, Array]:

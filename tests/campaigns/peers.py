@@ -26,7 +26,7 @@ from tests.campaigns.record import write_record
 from validation.analysis.seeding import stream
 from validation.queues import simulate_queue
 
-SEED, NETWORKS, JOBS = 406, 60, 200_000
+SEED, NETWORKS, JOBS = 406, 2000, 200_000
 PEERS = {"LINE": "line-solver", "most-queue": "most-queue", "Ciw": "ciw", "SimPy": "simpy"}
 ONE = PhaseType.exponential(mean=1.0)
 
@@ -130,13 +130,13 @@ def timed(function: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def networks() -> tuple[Any, Callable[[], Any]]:
-    """Closed networks of one server a station: two to six stations, one to three classes."""
+    """Closed networks of one server a station: two to ten stations, one to four classes."""
     tasks = []
     for number in range(NETWORKS):
         rng = stream(SEED, "network", number)
-        classes, stations = int(rng.integers(1, 4)), int(rng.integers(2, 7))
+        classes, stations = int(rng.integers(1, 5)), int(rng.integers(2, 11))
         service = np.exp(rng.uniform(-2.0, 1.0, (classes, stations))).tolist()
-        tasks.append({"service": service, "population": rng.integers(1, 12, classes).tolist()})
+        tasks.append({"service": service, "population": rng.integers(1, 12 if classes < 3 else 5, classes).tolist()})
 
     def ours() -> Any:
         found = []
@@ -173,7 +173,7 @@ def simulation() -> tuple[Any, Callable[[], Any]]:
 
 
 TASKS = (
-    (f"{NETWORKS} closed networks, exact", networks, {"LINE": LINE}),
+    (f"{NETWORKS:,} closed networks, exact", networks, {"LINE": LINE}),
     ("three priorities, M/G/1", priorities, {"most-queue": MOST_QUEUE}),
     (f"M/M/3 simulated, {JOBS:,} jobs", simulation, {"Ciw": CIW, "SimPy": SIMPY}),
 )

@@ -7,6 +7,7 @@ from .canonical_arrivals import lag1_range as lag1_range
 from .canonical_arrivals import match_map as match_map
 from .closure import convolve as convolve
 from .closure import equilibrium as equilibrium
+from .closure import interrupted as interrupted
 from .closure import maximum as maximum
 from .closure import minimum as minimum
 from .closure import mixture as mixture

@@ -136,7 +136,9 @@ def networks() -> tuple[Any, Callable[[], Any]]:
         rng = stream(SEED, "network", number)
         classes, stations = int(rng.integers(1, 5)), int(rng.integers(2, 11))
         service = np.exp(rng.uniform(-2.0, 1.0, (classes, stations))).tolist()
-        tasks.append({"service": service, "population": rng.integers(1, 12 if classes < 3 else 5, classes).tolist()})
+        tasks.append(
+            {"service": service, "population": rng.integers(1, 12 if classes < 3 else 5, classes).tolist()}
+        )
 
     def ours() -> Any:
         found = []

@@ -7,10 +7,18 @@ import pytest
 from scipy.integrate import quad
 from scipy.linalg import expm
 
-from phasefit import MAP, MarkedMAP, PhaseType
+from phasefit import MAP, MarkedMAP, PhaseType, interrupted
 from qmodels.errors import ModelError, UnstableError
 from qmodels.networks import ManyServerQueue
-from qmodels.queues import CyclicQueue, PriorityClass, PriorityQueue, Queue, drain_time, queue_at
+from qmodels.queues import (
+    BreakdownQueue,
+    CyclicQueue,
+    PriorityClass,
+    PriorityQueue,
+    Queue,
+    drain_time,
+    queue_at,
+)
 from tests.naive.priority_chain import mean_jobs
 
 ONE = PhaseType.exponential(mean=1.0)
@@ -288,6 +296,54 @@ class TestPrioritiesOfDependentArrivals:
     def test_what_is_refused(self, action, why):
         with pytest.raises(ModelError, match=why):
             action(self)
+
+
+class TestBreakdowns:
+    REPAIR = PhaseType.hyperexponential(weights=[0.7, 0.3], means=[1.0, 6.0])
+
+    def test_interrupted_work_has_gavers_transform(self):
+        found = interrupted(ERLANG, 0.2, self.REPAIR)
+        for s in (0.1, 1.0, 7.0):
+            inner = 0.2 * (1.0 - self.REPAIR.laplace(s))
+            assert found.laplace(s) == pytest.approx(ERLANG.laplace(s + inner), rel=1e-12)
+        assert interrupted(ERLANG, 0.0, self.REPAIR) is ERLANG
+
+    @pytest.mark.parametrize("work", [ONE.scale(0.7), ERLANG, GIANTS.scale(0.4)])
+    def test_poisson_arrivals_have_a_closed_form(self, work):
+        """Pollaczek and Khinchine's for interrupted work, and what gathers while an idle server is down."""
+        rate, failures = 0.45, 0.08
+        queue = BreakdownQueue(PhaseType.exponential(mean=1.0 / rate), work, failures, self.REPAIR)
+        whole = interrupted(work, failures, self.REPAIR)
+        jobs = rate * whole.mean + rate**2 * whole.moment(2) / (2.0 * (1.0 - rate * whole.mean))
+        down = failures * self.REPAIR.mean / (1.0 + failures * self.REPAIR.mean)
+        jobs += rate * down * self.REPAIR.moment(2) / (2.0 * self.REPAIR.mean)
+        assert queue.mean_jobs == pytest.approx(jobs, rel=1e-10)
+        assert queue.mean_wait == pytest.approx(jobs / rate - work.mean, rel=1e-10)
+        assert np.sum(queue.pmf(np.arange(2000))) == pytest.approx(1.0, abs=1e-9)
+
+    def test_a_server_that_does_not_fail_is_a_plain_one(self):
+        tides = MAP.modulated([[-0.1, 0.1], [0.1, -0.1]], rates=[1.0, 0.2])
+        plain = ManyServerQueue(tides, ERLANG, servers=1).solve()
+        assert BreakdownQueue(tides, ERLANG, 0.0, ONE).mean_response == pytest.approx(
+            plain.mean_response, rel=1e-10
+        )
+
+    @pytest.mark.parametrize(
+        ("words", "why"),
+        [
+            ((1.0, ONE, 0.1, ONE), "arrivals must be"),
+            ((ONE.scale(3.0), 1.0, 0.1, ONE), "service must be"),
+            ((ONE.scale(3.0), ONE, -0.1, ONE), "failure_rate"),
+            ((ONE.scale(3.0), ONE, 0.1, 2.0), "repair must be"),
+        ],
+    )
+    def test_what_is_refused(self, words, why):
+        with pytest.raises(ModelError, match=why):
+            BreakdownQueue(*words)
+
+    def test_a_server_that_is_down_too_often_has_no_steady_state(self):
+        with pytest.raises(UnstableError):
+            BreakdownQueue(ONE.scale(1.5), ONE, 0.5, ONE)
 
 
 def dense(rate, speed, servers, most):

@@ -66,9 +66,8 @@ class MarkedMAP(Record):
             if each.size and each.min() < 0.0:
                 raise ModelError(f"marks[{k}] must be >= 0, got {each.min():.6g}")
         whole = MAP(D0, np.sum(marks, axis=0))
-        for each in (marks, (whole.D0,)):
-            for array in each:
-                array.flags.writeable = False
+        for array in marks:
+            array.flags.writeable = False
         object.__setattr__(self, "D0", whole.D0)
         object.__setattr__(self, "marks", marks)
         object.__setattr__(self, "_whole", whole)
@@ -129,6 +128,11 @@ class MarkedMAP(Record):
         ----------
         k : int
             Kind, 0 the first.
+
+        Raises
+        ------
+        ModelError
+            If there is no such kind.
         """
         if whole_number("k", k, least=0) >= len(self.marks):
             raise ModelError(f"there are {len(self.marks)} kinds, 0 the first; got {k}")

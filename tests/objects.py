@@ -12,7 +12,7 @@ import pandas as pd
 import phasefit
 import qmodels
 import validation
-from phasefit import MAP, PhaseType
+from phasefit import MAP, MarkedMAP, PhaseType
 from phasefit.arrival_fitting import MapFit, Target
 from phasefit.em.result import EMResult
 from qmodels import Burst, Phase, Program, SpaceSharing, System, Workload, WorkloadMix
@@ -48,7 +48,8 @@ def laws() -> Iterator[Any]:
     """Of `phasefit`."""
     times = TWO.rvs(60, random_state=1)
     report = phasefit.fit(times, order=2, rng=1)
-    yield from (ONE, TWO, MAP.modulated([[-0.1, 0.1], [0.1, -0.1]], rates=[1.8, 0.2]))
+    tides = MAP.modulated([[-0.1, 0.1], [0.1, -0.1]], rates=[1.8, 0.2])
+    yield from (ONE, TWO, tides, MarkedMAP.separate([tides, TWO]))
     yield phasefit.Extreme([ONE, TWO], largest=True)
     yield report
     yield report.distribution.fitted_to
@@ -142,6 +143,7 @@ def networks() -> Iterator[Any]:
 
     urgent = queues.PriorityClass(0.25, ONE, "a<b>")
     yield from (urgent, queues.PriorityQueue([urgent]), queues.Queue("M/M/2", 1.0, 1.0))
+    yield queues.BreakdownQueue(TWO, ONE.scale(0.2), 0.1, ONE)
     plain = networks.ManyServerQueue(TWO, ONE, servers=1)
     yield from (queues.queue_at(plain, [0.0, 1.0]), queues.drain_time(plain, 3))
     yield queues.CyclicQueue([0.5, 0.0], [2.0, 2.0], ONE)

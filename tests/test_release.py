@@ -73,7 +73,7 @@ class TestThePaper:
         exact = table[table.method.str.contains("exact|chain", case=False)]
         assert f"({exact.networks.sum():,} random ones, worst {exact.worst.max():.0e})" in PAPER
         peers = pd.read_csv(RECORD / "peers.csv").set_index("peer")
-        count = re.match(r"\d+", peers.task["LINE"])[0]
+        count = re.match(r"[\d,]+", peers.task["LINE"])[0]
         assert f"({count} random ones, greatest difference {peers.difference['LINE']:.0e})" in PAPER
 
     def test_every_source_that_is_cited_is_listed(self):

@@ -84,7 +84,7 @@ class PriorityWaits:
         """The passages of each class at s = 0, the root at zero first: the work is passed for certain."""
         found = []
         for k in range(len(self.services) + 1):
-            z, right, left = (part[0] for part in self._passages(k, np.zeros(1)))
+            z, right, left = (part[0] for part in self._passages(k, np.zeros(1, dtype=complex)))
             z, right, left = z[::-1].copy(), right[:, ::-1].copy(), left[::-1].copy()
             z[0] = 0.0
             left[0] *= right[:, 0].mean()
@@ -100,7 +100,7 @@ class PriorityWaits:
 
     @cached_property
     def _starts(self) -> list[Array]:
-        """How often per second a service of each class begins that higher classes wait for, by phase."""
+        """Services of each class that begin per second, by phase, where higher classes wait for them."""
         found: list[Array] = [np.zeros(self.arrivals.order) for _ in self.services]
         if not self.preemptive:
             self.__dict__["_starts"] = found  # those of a class ask for those of the lower ones only
@@ -137,7 +137,7 @@ class PriorityWaits:
             weights = weights * law_transform(own, z.ravel()).reshape(z.shape)[:, :, None]
         flows = weights @ self.arrivals.marks[k]
         found = np.einsum("sjn,snj,sjm->s", flows, right, left) / self.arrivals.rates[k]
-        return found * law_transform(own, s) if served and not self.preemptive else found
+        return np.asarray(found * law_transform(own, s) if served and not self.preemptive else found)
 
     def no_wait(self, k: int) -> float:
         """Chance that a job of class k finds no work before it."""

@@ -1,7 +1,7 @@
 """Hold queues with priorities, over time and in a cycle to simulation.
 
 ``python -m tests.campaigns.queues`` does; with ``textbook`` formulas of two moments meet exact queues, with
-``marked`` classes come from one chain.
+``marked`` classes come from one chain, and ``costs`` takes the time.
 
 Systems are drawn by a rule and a seed that stood before the first run. One server is exact, and so are
 cycles: their z scores are to be those of noise. Several servers are approximate: the error is on record.
@@ -10,12 +10,13 @@ cycles: their z scores are to be those of noise. Several servers are approximate
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
 import numpy as np
 
-from phasefit import MarkedMAP, PhaseType
-from qmodels.networks import ManyServerQueue
+from phasefit import MAP, MarkedMAP, PhaseType
+from qmodels.networks import CustomerClass, ManyServerQueue, QueueingNetwork, Station
 from qmodels.queues import CyclicQueue, PriorityClass, PriorityQueue, Queue, drain_time
 from qmodels.queues.textbook import APPROXIMATIONS
 from tests.campaigns.record import write_record
@@ -243,10 +244,62 @@ def textbook() -> None:
             print(rule, low, high, len(errors), np.quantile(errors, [0.5, 0.9, 1.0]).round(3))
 
 
+def costs() -> None:
+    """Processor seconds of means and percentiles, medians of five, each after one that is not counted."""
+    two = PhaseType.hyperexponential(weights=[0.9, 0.1], means=[0.5, 5.5])
+    three = PhaseType.hyperexponential(weights=[0.6, 0.3, 0.1], means=[0.4, 1.0, 4.6]).scale(1.0)
+    tides = MAP.modulated([[-0.1, 0.1], [0.1, -0.1]], rates=[1.8, 0.2])
+    queues = {
+        "PH/PH/1": ManyServerQueue(PhaseType.erlang(phases=3, mean=0.8), two.scale(0.7), servers=1),
+        "PH/PH/4": ManyServerQueue(PhaseType.erlang(phases=3, mean=0.27), two.scale(0.7), servers=4),
+        "M/PH/2": ManyServerQueue(PhaseType.exponential(mean=0.6), two.scale(0.7), servers=2),
+        "MAP/PH/8": ManyServerQueue(tides.scale(1 / 8), two.scale(0.7), servers=8),
+        "MAP/PH/16": ManyServerQueue(tides.scale(1 / 16), two.scale(0.7), servers=16),
+        "MAP/PH/32, order 3": ManyServerQueue(tides.scale(1 / 25.6), three.scale(1 / three.mean), servers=32),
+    }
+    rows = []
+    for name, queue in queues.items():
+        spent = []
+        for _ in range(6 if queue.servers != 32 else 2):
+            times = [time.process_time()]
+            solved = queue.solve()
+            for ask in (
+                lambda: solved.mean_response,
+                lambda: solved.wait.ppf(0.95),
+                lambda: solved.response.ppf(0.99),
+            ):
+                ask()
+                times.append(time.process_time())
+            spent.append(np.diff(times))
+        mean, wait, response = np.median(spent[1:], axis=0)
+        rows.append(
+            {
+                "what": name,
+                "mean": mean,
+                "p95_of_wait": wait,
+                "p99_of_response": response,
+                "ratio": wait / mean,
+            }
+        )
+    rng = stream(SEED, "costs")
+    spent = []
+    for _ in range(6):
+        stations = [Station(f"s{i}") for i in range(10)]
+        classes = [
+            CustomerClass({s.name: float(rng.exponential()) for s in stations}, population=n, think=3.0)
+            for n in (167, 167, 166)
+        ]
+        before = time.process_time()
+        QueueingNetwork(stations, classes).solve("exact")
+        spent.append(time.process_time() - before)
+    rows.append({"what": "10 stations, 3 classes, 500 customers, exact", "mean": float(np.median(spent[1:]))})
+    write_record("queue-costs", rows, command="python -m tests.campaigns.queues costs", seed=SEED)
+
+
 def main(names: list[str]) -> None:
     """Run the parts and write the record."""
-    if names == ["textbook"]:
-        textbook()
+    if names in (["textbook"], ["costs"]):
+        {"textbook": textbook, "costs": costs}[names[0]]()
         return
     parts = {each.__name__: each for each in (single, several, cycles, backlogs)}
     rows: list[dict[str, Any]] = []

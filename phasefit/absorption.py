@@ -6,6 +6,7 @@ probabilities and slow rates keep their digits beside fast ones.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +22,8 @@ from phasefit.errors import ModelError
 _BLOCK = 4096
 #: Terms of the Poisson series with mean 1/8, the short step that is squared.
 _SHORT = 14
+#: Phases up to which the matrices of doubled steps are kept for the next time that is asked for.
+_KEPT = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +85,11 @@ class Chain:
     def opening(self) -> tuple[Array, Array]:
         """Phase probabilities and absorbed mass after 0, 1, 2, ... steps from the start."""
         return self.powers(self.start, self.atom)
+
+    @cached_property
+    def _doubled(self) -> list[tuple[Array, Array, float]]:
+        """Matrix, absorbed mass and scale of 1, 2, 4, ... short steps, as far as anybody asked."""
+        return [(*self._short_step, 0.0)]
 
     @cached_property
     def _latest_window(self) -> list[tuple[float, float, Array, Array]]:
@@ -400,13 +408,12 @@ def _by_windows(
 
 def _by_squaring(chain: Chain, times: Array) -> tuple[Array, Array, Array]:
     """Write each time in binary and use the matrices of 1, 2, 4, ... short steps."""
-    matrix, gone = chain._short_step
     left = np.floor(8.0 * times)
     first, mass = (part[:_SHORT] for part in chain.opening)
     weights = poisson(times - left / 8.0, _SHORT)
     phases, absorbed = weights @ first, weights @ mass
-    shift, scale = np.zeros(times.size), 0.0  # the matrix is to be multiplied by 2**scale
-    while True:
+    shift = np.zeros(times.size)
+    for matrix, gone, scale in _doubled_steps(chain):
         odd = np.flatnonzero(left % 2.0 == 1.0)
         if odd.size:
             before = phases[odd]
@@ -415,7 +422,18 @@ def _by_squaring(chain: Chain, times: Array) -> tuple[Array, Array, Array]:
             shift[odd] += scale + small
         left = np.floor(left / 2.0)
         if not left.any():
-            return phases, shift, absorbed
+            break
+    return phases, shift, absorbed
+
+
+def _doubled_steps(chain: Chain) -> Iterator[tuple[Array, Array, float]]:
+    """Give the matrix of 1, 2, 4, ... short steps, to be multiplied by 2**scale, and what they absorb."""
+    known, number = chain._doubled, 0
+    while number < len(known):
+        matrix, gone, scale = known[number]
+        number += 1
+        yield matrix, gone, scale
+    while True:
         gone = gone + scaled(matrix @ gone, scale)
         matrix = matrix @ matrix
         scale *= 2.0
@@ -424,6 +442,10 @@ def _by_squaring(chain: Chain, times: Array) -> tuple[Array, Array, Array]:
         flat, small = _rescaled(matrix.ravel())
         matrix = flat.reshape(matrix.shape)
         scale += float(small)
+        if len(matrix) <= _KEPT and number < 2 * _KEPT:  # at its place, whoever else is doubling
+            known[number : number + 1] = [(matrix, gone, scale)]
+        number += 1
+        yield matrix, gone, scale
 
 
 def _with_row_sums(matrix: Array, absorbed: Array) -> tuple[Array, Array]:

@@ -263,12 +263,8 @@ def costs() -> None:
         for _ in range(6 if queue.servers != 32 else 2):
             times = [time.process_time()]
             solved = queue.solve()
-            for ask in (
-                lambda: solved.mean_response,
-                lambda: solved.wait.ppf(0.95),
-                lambda: solved.response.ppf(0.99),
-            ):
-                ask()
+            for what, q in (("mean", 0.0), ("wait", 0.95), ("response", 0.99)):
+                solved.mean_response if what == "mean" else getattr(solved, what).ppf(q)
                 times.append(time.process_time())
             spent.append(np.diff(times))
         mean, wait, response = np.median(spent[1:], axis=0)

@@ -1,6 +1,7 @@
 """Hold formulas of malleable policies against simulation, and Inelastic-First against its reverse.
 
-``python -m tests.campaigns.malleable exact JOURNAL 0 100`` and ``... order JOURNAL 0 200`` measure, and
+``python -m tests.campaigns.malleable filling JOURNAL 0 10`` holds ServerFilling to its published figures,
+``... exact JOURNAL 0 100`` and ``... order JOURNAL 0 200`` measure, and
 without numbers write the record. Every system is drawn from [SEED, part, number]; "order" pairs the two
 policies on the same jobs, a third of the systems where the theorem's assumption fails: elastic phases
 shorter than inelastic ones.
@@ -18,7 +19,7 @@ from phasefit import match_moments
 from tests.campaigns.pieces import COLLECTED, journal_rows, measured_rows
 from tests.campaigns.record import write_record
 from validation.malleable import random_jobs, simulate_jobs
-from validation.malleable.jobs import inelastic, power
+from validation.malleable.jobs import RIGID, inelastic, power
 from validation.malleable.policies.equal_shares import EqualShares, equal_shares_response
 from validation.malleable.policies.inelastic_first import (
     ElasticFirst,
@@ -26,10 +27,17 @@ from validation.malleable.policies.inelastic_first import (
     inelastic_first_response,
 )
 from validation.malleable.policies.limited_sharing import LimitedSharing, limited_sharing_response
+from validation.malleable.policies.server_filling import ServerFilling, ServerFillingSRPT
 
 SEED, REPLICATIONS = 3906, 30
 #: Jobs in a replication of each part.
-JOBS = {"exact": 500, "order": 60}
+JOBS = {"exact": 500, "order": 60, "filling": 20_000}
+#: Mean responses of I. Grosof et al. 2022, one run of 10^6 to 10^7 jobs each, as the specification has them.
+LOADS = (0.5, 0.6, 0.7, 0.8, 0.9)
+PUBLISHED = {
+    "ServerFilling": (2.373, 2.987, 3.895, 5.503, 9.898),
+    "ServerFilling-SRPT": (2.131, 2.486, 2.874, 3.331, 4.041),
+}
 EXACT, APPROXIMATE = "exact", "approximate"
 
 
@@ -149,9 +157,43 @@ def _interval(differences, mean):
     return float((differences.mean() - half) / mean), float((differences.mean() + half) / mean)
 
 
+def filling(number):
+    """Return ServerFilling's mean response beside the published one, at a load, by arrival or by size."""
+    load, kind = LOADS[number % len(LOADS)], (ServerFilling, ServerFillingSRPT)[number // len(LOADS)]
+    jobs = random_jobs(
+        load * 2.4,  # a job needs 1 of 8 servers for a second, or one time in three all of them
+        [(2.0, [(1.0, RIGID)]), (1.0, [(1.0, RIGID)])],
+        [],
+        needs=[1.0, 8.0],
+        replications=REPLICATIONS,
+        jobs=JOBS["filling"],
+        seed=SEED,
+        key=("filling", LOADS.index(load)),
+    )
+    run = simulate_jobs(kind(), jobs, 8.0)
+    published = PUBLISHED[kind.name][LOADS.index(load)]
+    return {
+        "policy": kind.name,
+        "load": load,
+        "published": published,
+        "simulated": run.mean_response.mean,
+        "half_width": run.mean_response.half_width,
+        "error": run.mean_response.mean / published - 1.0,
+    }
+
+
+def filling_facts(rows):
+    """Return how far the farthest is off."""
+    return {"worst_error": max(abs(float(row["error"])) for row in rows)}
+
+
 def main(part: str, journal: str, first: str = "", last: str = "") -> None:
     """Measure systems of a part into a journal, or write the record of it."""
-    measure, facts_of = {"exact": (exact, exact_facts), "order": (order, order_facts)}[part]
+    measure, facts_of = {
+        "exact": (exact, exact_facts),
+        "order": (order, order_facts),
+        "filling": (filling, filling_facts),
+    }[part]
     if first:
         measured_rows(Path(f"{journal}.{first}"), measure, range(int(first), int(last)))
         return

@@ -71,7 +71,7 @@ docs: $(VENV)/.docs ## the site, with what the gallery's programs print and draw
 
 docs-fast: $(VENV)/.docs ## the site without running the gallery (about a minute)
 	@rm -rf docs/reference/objects
-	$(BIN)/sphinx-build -W -D plot_gallery=0 -b html docs docs/_build/html
+	$(BIN)/sphinx-build -W -j auto -D plot_gallery=0 -b html docs docs/_build/html
 
 $(VENV)/.docs: $(VENV)/.test
 	$(BIN)/python -m pip install -q -e '.[docs]'

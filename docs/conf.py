@@ -2,6 +2,8 @@
 
 from importlib import metadata
 
+from sphinx import addnodes
+
 project = "qmodels"
 copyright = "2026, the qmodels developers"
 release = metadata.version("qmodels-hpc")
@@ -46,8 +48,23 @@ sphinx_gallery_conf = {
 
 
 def setup(app):
-    """Mend what readers of the screen and of the keyboard miss in every page."""
+    """Keep single objects out of the navigation; mend what readers of the screen and of the keyboard miss."""
+    app.connect("doctree-read", _no_entries, priority=100)  # before they are collected
+    app.connect("doctree-read", _stands_alone, priority=900)  # after what is known of a page is
     app.connect("html-page-context", _open_to_all, priority=900)  # after the theme's own
+
+
+def _no_entries(app, doctree):
+    """Drop the hundreds of objects from the tree that every page shows; the tables of the page link them."""
+    if app.env.docname == "reference/api":
+        for node in list(doctree.findall(addnodes.toctree)):
+            node.parent.remove(node)
+
+
+def _stands_alone(app, doctree):
+    """Say that the page of an object need not be in the tree."""
+    if app.env.docname.startswith("reference/objects/"):
+        app.env.metadata[app.env.docname]["orphan"] = True
 
 
 def _open_to_all(app, name, template, context, doctree):

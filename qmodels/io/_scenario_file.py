@@ -157,6 +157,7 @@ class ValidationTable(Table):
     jobs: Count | None = None
     replay_log: bool = False
     fastest: bool = True
+    beside: list[str] = Field(default=[], max_length=10)
 
 
 class TrialTable(Table):

@@ -48,6 +48,7 @@ class ValidationPlan(Record):
     jobs: int | None  #: jobs measured in each replication; None lets the simulator choose
     replay_log: bool  #: also play the log back in its own order
     fastest: bool  #: also those that the findings name fastest, at their loads
+    beside: tuple[str, ...] = ()  #: labels of malleable policies, which no site runs today
 
 
 @dataclass(frozen=True, eq=False)
@@ -425,4 +426,5 @@ def _validation(
         spec.jobs,
         spec.replay_log,
         spec.fastest,
+        tuple(dict.fromkeys(spec.beside)),
     )

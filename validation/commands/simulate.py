@@ -15,6 +15,7 @@ from qmodels.commands.set_option import SetOption, say_changes
 
 if TYPE_CHECKING:
     from qmodels.policies import AbstractPolicy
+    from validation.malleable.worth import Unrunnable
     from validation.sharing import Simulation
 
 NOT_PRECISE = 4  #: exit code when a precision was asked for and not reached
@@ -33,7 +34,10 @@ def _simulate(
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(help='Policy such as "SP(4,16)"; may be repeated. By default all.'),
+        typer.Option(
+            help='Policy such as "SP(4,16)"; also "EQUI", "heSRPT" or "LPS(4)", which no site runs '
+            "today; may be repeated. By default all."
+        ),
     ] = None,
     precision: Annotated[
         float | None,
@@ -64,6 +68,7 @@ def _simulate(
     from qmodels.io.settings import parse_settings
     from qmodels.policies.base import work_bounds
     from qmodels.policies.choice.overload import unstable_under_all
+    from validation.malleable.worth import is_malleable, named_policy, unrunnable
     from validation.sharing import simulate
 
     check_load(load)
@@ -71,12 +76,19 @@ def _simulate(
         claim_output(output)
     plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))
     known = {each.label: each for each in plan.policies}
-    chosen = [known[named("--policy", name, list(known))] for name in policy or known]
+    beside = list(plan.validation.beside) if plan.validation and not policy else []
+    beside += [name for name in policy or () if is_malleable(name)]
+    for name in beside:
+        named_policy(name, 0.5)  # refused before the work is done
+    asked = [name for name in policy or known if name not in beside]
+    chosen = [known[named("--policy", name, list(known))] for name in asked]
     loads = load or plan.loads
     runs: list[Simulation] = []
     rows: list[dict[str, Any]] = []
     refused: dict[AbstractPolicy, float] = {}
-    total = len(chosen) * len(loads)
+    total = (len(chosen) + len(beside)) * len(loads)
+    bounds = work_bounds(plan.system, plan.program)
+    seed = plan.seed if seed is None else seed
     with progress_shown() as progress:
         progress("simulating", 0, total)
         for each, at in product(chosen, loads):
@@ -91,7 +103,7 @@ def _simulate(
                     replications=replications,
                     jobs=jobs,
                     workers=workers,
-                    seed=plan.seed if seed is None else seed,
+                    seed=seed,
                     point=list(loads).index(at),
                 )
             except UnstableError as error:
@@ -101,8 +113,14 @@ def _simulate(
                 runs.append(run)
                 rows.append(_row(each, run))
             progress("simulating", len(rows), total)
-    if not runs:
-        bounds = work_bounds(plan.system, plan.program)
+        for at in loads if beside else ():
+            options = {key: value for key, value in (("replications", replications), ("jobs", jobs)) if value}
+            found = unrunnable(
+                plan.system, plan.workload, at * min(bounds.values()), policies=beside, seed=seed, **options
+            )
+            rows.extend(_beside(each, at, seed) for each in found)
+            progress("simulating", len(rows), total)
+    if not runs and not beside:
         raise unstable_under_all(refused, min(loads) * min(bounds.values()), bounds)
     if plan.mix_note:
         answers.remark(plan.mix_note, mark="")
@@ -144,12 +162,22 @@ def _row(policy: AbstractPolicy, run: Simulation) -> dict[str, Any]:
     }
 
 
+def _beside(found: Unrunnable, load: float, seed: int) -> dict[str, Any]:
+    """What was found of a policy that no site runs, in the words of the others."""
+    mean = found.mean_response
+    known = {} if mean is None else {"mean_response": mean.mean, "half_width": mean.half_width}
+    size = {} if mean is None else {"replications": mean.replications, "jobs": found.jobs}
+    return {"policy": found.policy, "load": load, **known, **size, "needs": found.needs, "seed": seed}
+
+
 def _text(rows: list[dict[str, Any]]) -> str:
     head = f"{'policy':<14} {'load':>6} {'response [s]':>13} {'+-':>9} {'p95 [s]':>10} {'runs':>5}"
     lines = [head]
     for row in rows:
         line = f"{row['policy']:<14} {row['load']:>6.3g} "
-        if "mean_response" in row:
+        if "mean_response" in row and "needs" in row:
+            line += f"{row['mean_response']:>13.6g} {row['half_width']:>9.2g} {'':>10} {row['replications']:>5}"
+        elif "mean_response" in row:
             line += (
                 f"{row['mean_response']:>13.6g} {row['half_width']:>9.2g} "
                 f"{row['percentiles']['95']:>10.5g} {row['replications']:>5}"
@@ -157,7 +185,7 @@ def _text(rows: list[dict[str, Any]]) -> str:
             line += "  saturated" if row["saturated"] else ""
         else:
             line += f"{'saturated':>13}"
-        lines.append(line)
+        lines.append(line + (f"  needs {row['needs']}" if "needs" in row else ""))
     return "\n".join([*lines, "+-: half-width of the 95 % interval of the mean"])
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -17,14 +20,25 @@ from qmodels.programs import AbstractProgram
 from qmodels.words import in_words
 from validation.analysis.estimates import Estimate
 from validation.analysis.seeding import stream
-from validation.malleable.base import AbstractMalleable
+from validation.malleable.base import MALLEABLE, AbstractMalleable
 from validation.malleable.jobs import Curve, Jobs
 from validation.malleable.policies.equal_shares import EqualShares
 from validation.malleable.policies.hesrpt import HighEfficiencySRPT
+from validation.malleable.policies.limited_sharing import LimitedSharing
 from validation.malleable.simulator import simulate_jobs
 
 #: Replications and jobs in each, of which some three quarters are measured.
 REPLICATIONS, JOBS = 40, 1000
+#: What stands beside the policies of a site where nothing else is asked for.
+ASKED: Final = ("EQUI", "heSRPT")
+#: Why the others cannot be asked for on a site's programs.
+_NOT_OF_PROGRAMS: Final = {
+    "IF": "knows phases that use one processor and phases that use many; simulate_jobs takes such",
+    "EF": "knows phases that use one processor and phases that use many; simulate_jobs takes such",
+    "GREEDY": "with one speed curve is EQUI in whole processors; ask for EQUI",
+    "ServerFilling": "is of rigid jobs, whose needs a program does not tell; simulate_jobs takes such",
+    "ServerFilling-SRPT": "is of rigid jobs, whose needs a program does not tell; simulate_jobs takes such",
+}
 #: Exponents of the speed curve that are used for shares.
 _LEAST, _MOST = 0.05, 0.98
 
@@ -37,6 +51,7 @@ class Unrunnable(Record):
     mean_response: Estimate | None  #: seconds, simulated; None if it has no steady state
     needs: str  #: what a site would have to know or do
     legend: str  #: what the policy does
+    jobs: int = JOBS  #: of each replication
 
     def sentence(self, label: str, value: float) -> str:
         """Return it beside a policy that can be run.
@@ -61,6 +76,56 @@ class Unrunnable(Record):
             f"{self.policy}: {in_words(mean)} +- {in_words(half, like=mean)}, {beside}{sure}; "
             f"needs {self.needs}"
         )
+
+
+def is_malleable(label: str) -> bool:
+    """Return whether a label is that of a malleable policy, whatever stands in its brackets.
+
+    Parameters
+    ----------
+    label : str
+        Such as "heSRPT(0.7)".
+    """
+    return MALLEABLE.spelling(label.strip().partition("(")[0]) is not None
+
+
+def named_policy(label: str, exponent: float) -> AbstractMalleable:
+    """Return the policy that a label means.
+
+    Parameters
+    ----------
+    label : str
+        "EQUI"; "heSRPT" or "heSRPT(0.7)"; "LPS(4)".
+    exponent : float
+        Of the programs' speed curve, where the label of heSRPT gives none.
+
+    Returns
+    -------
+    AbstractMalleable
+        Whose shares are by jobs of one piece of work.
+
+    Raises
+    ------
+    ModelError
+        If there is no such policy, or it needs to know what such jobs do not tell.
+
+    Examples
+    --------
+    >>> named_policy("heSRPT", 0.5).label, named_policy("LPS(2)", 0.5).label
+    ('heSRPT(0.5)', 'LPS(2)')
+    """
+    name, _, number = label.strip().partition("(")
+    kind = MALLEABLE.find(name)
+    if kind.name in _NOT_OF_PROGRAMS:
+        raise ModelError(f"{kind.name} {_NOT_OF_PROGRAMS[kind.name]}")
+    given = re.fullmatch(r"([0-9.]+)\)", number) if number else None
+    if kind is HighEfficiencySRPT and (given or not number):
+        return HighEfficiencySRPT(float(given[1]) if given else exponent)
+    if kind is LimitedSharing and given and given[1].isdigit():
+        return LimitedSharing(int(given[1]))
+    if number or kind is LimitedSharing:
+        raise ModelError(f"{label!r}: write EQUI, heSRPT, heSRPT(0.7) or LPS(4)")
+    return kind()
 
 
 def machine_curve(system: System, program: AbstractProgram) -> Curve:
@@ -101,6 +166,7 @@ def unrunnable(
     workload: Workload,
     arrival_rate: float,
     *,
+    policies: Sequence[str] = ASKED,
     replications: int = REPLICATIONS,
     jobs: int = JOBS,
     seed: int = 0,
@@ -115,6 +181,8 @@ def unrunnable(
         Programs, of which `machine_curve` says how they speed up, demand and arrivals.
     arrival_rate : float
         Jobs per second.
+    policies : sequence of str
+        Labels, see `named_policy`.
     replications, jobs : int
         How many replications of how many jobs.
     seed : int
@@ -123,12 +191,12 @@ def unrunnable(
     Returns
     -------
     tuple of Unrunnable
-        Equal shares, and shares by what is left of each job.
+        In the order of `policies`; by default equal shares, and shares by what is left of each job.
 
     Raises
     ------
     ModelError
-        If bursts have laws of their own, which such a job, one piece of work, has not.
+        If a policy is not known, or bursts have laws of their own, which such a job, one piece of work, has not.
 
     Examples
     --------
@@ -152,23 +220,25 @@ def unrunnable(
     slow, fast = curve(ends).tolist()
     growth = ends[1] / ends[0]
     exponent = math.log(fast / slow) / math.log(growth) if growth > 1.0 else _LEAST
-    policies: list[AbstractMalleable] = [
-        EqualShares(),
-        HighEfficiencySRPT(min(max(exponent, _LEAST), _MOST)),
-    ]
-    # Equal shares of ever more jobs come down to the least allotment.
+    chosen = [named_policy(label, min(max(exponent, _LEAST), _MOST)) for label in policies]
+    # Equal shares of ever more jobs come down to the least allotment, limited ones to that of so many.
     whole = float(workload.program.mean_time(system.processors, system.disks))
-    carries = {"EQUI": system.processors / system.min_processors * slow / whole}
+    carries = {EqualShares().label: system.processors / system.min_processors * slow / whole}
+    for each in chosen:
+        if isinstance(each, LimitedSharing):
+            part = np.array([system.processors / each.limit])
+            carries[each.label] = float(each.limit * curve(part)[0]) / whole
     return tuple(
         Unrunnable(
             each.label,
             simulate_jobs(each, drawn, system.processors).mean_response
-            if rate < carries.get(each.name, math.inf)
+            if rate < carries.get(each.label, math.inf)
             else None,
             each.needs,
             each.legend,
+            jobs,
         )
-        for each in policies
+        for each in chosen
     )
 
 

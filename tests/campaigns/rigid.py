@@ -378,7 +378,7 @@ def speed():
     )
 
 
-def damaged(count=20_000):
+def damaged(count=100_000):
     """Logs with a few characters, lines or columns changed, through reader, reading and report."""
     with gzip.open(next((DATA / "swf").glob("KTH*"))) as stream:
         lines = stream.read().decode().splitlines()

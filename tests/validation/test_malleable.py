@@ -5,12 +5,15 @@ import pytest
 
 from qmodels import Burst, Phase, Program, System, Workload
 from qmodels.errors import ModelError
+from qmodels.io.scenario import load_scenario
 from tests.command import called, result_of
 from tests.objects import SCENARIO
 from validation.malleable import MALLEABLE, InSystem, Jobs, simulate_jobs
 from validation.malleable.jobs import inelastic, power
 from validation.malleable.policies.equal_shares import EqualShares
-from validation.malleable.worth import unrunnable
+from validation.malleable.worth import named_policy, unrunnable
+from validation.study.findings import findings
+from validation.study.run import run_study
 
 
 def at_once(*sizes, exponent=0.5):
@@ -30,6 +33,46 @@ def test_what_would_it_buy_is_said_with_its_needs(tmp_path):
     rows = result_of(called(*words, "--json").stdout)["unrunnable"]
     assert [row["policy"].partition("(")[0] for row in rows] == ["EQUI", "heSRPT"]
     assert called(*words, "--objective", "p95").returncode == 3
+
+
+def test_they_stand_beside_the_policies_of_a_file(tmp_path):
+    site = tmp_path / "site.toml"
+    site.write_text(SCENARIO + '\n[validation]\npolicies = ["SP(1,1)"]\nbeside = ["EQUI", "LPS(2)"]\n')
+    brief = ("--load", "0.4", "--replications", "4", "--jobs", "60", "--json")
+    rows = result_of(called("simulate", site, *brief).stdout)
+    beside = [row for row in rows if "needs" in row]
+    assert [row["policy"] for row in beside] == ["EQUI", "LPS(2)"]
+    assert beside[0]["needs"] == "preemption; no sizes"
+    assert beside[0]["replications"] == 4
+    [only] = result_of(called("simulate", site, "--policy", "heSRPT(.5)", *brief).stdout)
+    assert only["policy"] == "heSRPT(0.5)"
+    assert "takes such" in called("simulate", site, "--policy", "IF", *brief).stderr
+    said = called("study", site, "--set", 'validation.beside=["hesrtp"]', "-o", tmp_path / "out").stderr
+    assert "did you mean 'heSRPT'?" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_report_says_it_in_one_sentence(tmp_path):
+    site = tmp_path / "site.toml"
+    site.write_text(SCENARIO + '\n[validation]\npolicies = ["SP(1,1)"]\nbeside = ["heSRPT"]\n')
+    study = run_study(load_scenario(site, settings={"validation.jobs": 50, "validation.replications": 2}))
+    [said] = [sentence for sentence in findings(study) if sentence.startswith("Not to be had today")]
+    assert "heSRPT(" in said
+    assert "needs preemption and known sizes" in said
+
+
+@pytest.mark.parametrize(
+    ("label", "why"),
+    [
+        ("LPS", "write EQUI"),
+        ("EQUI(2)", "write EQUI"),
+        ("heSRPT(x)", "write EQUI"),
+        ("ServerFilling", "rigid"),
+    ],
+)
+def test_labels_that_mean_nothing_here_are_refused(label, why):
+    with pytest.raises(ModelError, match=why):
+        named_policy(label, 0.5)
 
 
 def test_equal_shares_that_carry_no_such_load_are_not_simulated():

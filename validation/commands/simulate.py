@@ -68,7 +68,7 @@ def _simulate(
     from qmodels.io.settings import parse_settings
     from qmodels.policies.base import work_bounds
     from qmodels.policies.choice.overload import unstable_under_all
-    from validation.malleable.worth import is_malleable, named_policy, unrunnable
+    from validation.malleable.worth import check_asked, is_malleable, unrunnable
     from validation.sharing import simulate
 
     check_load(load)
@@ -78,8 +78,7 @@ def _simulate(
     known = {each.label: each for each in plan.policies}
     beside = list(plan.validation.beside) if plan.validation and not policy else []
     beside += [name for name in policy or () if is_malleable(name)]
-    for name in beside:
-        named_policy(name, 0.5)  # refused before the work is done
+    check_asked(beside, plan.workload)
     asked = [name for name in policy or known if name not in beside]
     chosen = [known[named("--policy", name, list(known))] for name in asked]
     loads = load or plan.loads
@@ -176,7 +175,9 @@ def _text(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         line = f"{row['policy']:<14} {row['load']:>6.3g} "
         if "mean_response" in row and "needs" in row:
-            line += f"{row['mean_response']:>13.6g} {row['half_width']:>9.2g} {'':>10} {row['replications']:>5}"
+            line += (
+                f"{row['mean_response']:>13.6g} {row['half_width']:>9.2g} {'':>10} {row['replications']:>5}"
+            )
         elif "mean_response" in row:
             line += (
                 f"{row['mean_response']:>13.6g} {row['half_width']:>9.2g} "

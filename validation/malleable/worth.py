@@ -128,6 +128,31 @@ def named_policy(label: str, exponent: float) -> AbstractMalleable:
     return kind()
 
 
+def check_asked(policies: Sequence[str], workload: Workload) -> None:
+    """Refuse what `unrunnable` would refuse, before other work is done.
+
+    Parameters
+    ----------
+    policies : sequence of str
+        Labels, see `named_policy`.
+    workload : Workload
+        What would be simulated.
+
+    Raises
+    ------
+    ModelError
+        If a policy is not known, or bursts have laws of their own, which such a job, one piece of work,
+        has not.
+    """
+    for label in policies:
+        named_policy(label, _LEAST)
+    if policies and workload.has_bursts:
+        raise ModelError(
+            "bursts have laws of their own; what policies would buy is simulated of jobs that are one "
+            "piece of work: give demand instead"
+        )
+
+
 def machine_curve(system: System, program: AbstractProgram) -> Curve:
     """Return how a program speeds up with its part of a machine, one on the whole of it.
 
@@ -196,7 +221,7 @@ def unrunnable(
     Raises
     ------
     ModelError
-        If a policy is not known, or bursts have laws of their own, which such a job, one piece of work, has not.
+        If a policy is not known, or bursts have laws of their own; such a job is one piece of work.
 
     Examples
     --------
@@ -206,11 +231,7 @@ def unrunnable(
     >>> [(each.policy, each.needs) for each in found]
     [('EQUI', 'preemption; no sizes'), ('heSRPT(0.98)', 'preemption and known sizes')]
     """
-    if workload.has_bursts:
-        raise ModelError(
-            "bursts have laws of their own; what policies would buy is simulated of jobs that are one "
-            "piece of work: give demand instead"
-        )
+    check_asked(policies, workload)
     rate = real_number("arrival_rate", arrival_rate, above=0.0)
     whole_number("replications", replications, least=2)
     whole_number("jobs", jobs, least=10)

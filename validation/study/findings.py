@@ -39,7 +39,16 @@ def findings(study: Study, *, bare: bool = False) -> list[str]:
     sentences = [*_fastest_policies(study, words), *_of_the_log(study), _highest_loads(study, words)]
     if study.checks or not tried:
         sentences.append(_trust(study, words))
-    return [*sentences, *tried]
+    return [*sentences, *tried, *_beyond(study)]
+
+
+def _beyond(study: Study) -> list[str]:
+    """What policies would give that no site runs today, beside the fastest that it can."""
+    if not study.beyond:
+        return []
+    fastest = study.recommendation(study.beside_load).rows[0]
+    told = [each.sentence(fastest.label, fastest.value) for each in study.beyond]
+    return [f"Not to be had today, simulated at load {_load(study, study.beside_load)}: {_joined(told)}."]
 
 
 class Glossary:

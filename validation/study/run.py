@@ -32,6 +32,7 @@ from qmodels.policies.choice.recommendation import Recommendation, compared
 from qmodels.policies.models.build import built_model
 from qmodels.programs import SpeedupSurface, speedup_surface
 from qmodels.progress import Progress, no_progress
+from validation.malleable.worth import Unrunnable, check_asked, unrunnable
 from validation.study.checks import Check, Simulator
 from validation.study.dependence import dependent_arrivals
 from validation.study.headlines import headlines
@@ -75,6 +76,7 @@ class Study(Result):
     grave: int  #: how many of them may change it; the others tell of single jobs or the file
     seconds: float
     trials: tuple[MeshTrial, ...] = ()  #: predictions held against the mesh, if there is one
+    beyond: tuple[Unrunnable, ...] = ()  #: policies that no site runs today, at `beside_load`
 
     def ranking(self, load: float) -> list[Prediction]:
         """Predictions at one load of the sweep, fastest first; saturated policies are left out."""
@@ -94,6 +96,13 @@ class Study(Result):
                 arrival_rate=load * self.bound,
             )
         return self._recommendations[load]
+
+    @property
+    def beside_load(self) -> float:
+        """The load of `beyond`: the log's own, else the one in the middle of those spoken of."""
+        spoken, _ = headlines(self)
+        loads = [each.load for each in spoken] or list(self.loads)
+        return self.log_load if self.log_load in loads else loads[len(loads) // 2]
 
     def check(self, policy: AbstractPolicy, arrival_rate: float) -> Check | None:
         """What was simulated of a policy at an arrival rate; None if nothing was."""
@@ -219,6 +228,7 @@ def run_study(
     report = no_progress if progress is None else progress
     workload = scenario.workload
     check_trial(scenario)
+    check_asked(scenario.validation.beside if scenario.validation else (), workload)
     bound = work_bound(scenario.system, scenario.program)
     log_load = scenario.log_load
     given = processes or executor
@@ -256,7 +266,23 @@ def run_study(
         if meanwhile is not None:
             meanwhile(predicted)
         checked, [tried] = (*checks(), *named()), trials()
-    return replace(predicted, checks=checked, trials=tried, seconds=time.perf_counter() - started)
+    beyond = _beyond(predicted)
+    seconds = time.perf_counter() - started
+    return replace(predicted, checks=checked, trials=tried, beyond=beyond, seconds=seconds)
+
+
+def _beyond(study: Study) -> tuple[Unrunnable, ...]:
+    """Simulate the policies that stand beside those of the site, if the scenario names any."""
+    scenario = study.scenario
+    if scenario.validation is None or not scenario.validation.beside:
+        return ()
+    return unrunnable(
+        scenario.system,
+        study.workload,
+        study.beside_load * study.bound,
+        policies=scenario.validation.beside,
+        seed=scenario.seed,
+    )
 
 
 def _common_base(scenario: Scenario) -> tuple[float, float]:

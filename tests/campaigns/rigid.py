@@ -24,7 +24,7 @@ from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import read_jobs
 from qmodels.rigid import RigidClass, RigidMix, rigid_waits, saturate
 from tests.campaigns.record import FOLDER, write_record
-from validation.jobs.disciplines import EASY
+from validation.jobs.disciplines import EASY, Conservative
 from validation.rigid import (
     Drain,
     NodeGroup,
@@ -338,6 +338,11 @@ def slurm():
         ("nodes, memory, cards, EASY", placed, RigidMachine(groups), "EASY", None),
         ("the same, size and age", placed, RigidMachine(groups), "EASY", slurm_weights),
         ("the same, and fair share", placed, RigidMachine(groups), "EASY", shared),
+        ("by cores, conservative", plain, 120, "conservative", None),
+        ("nodes, memory, cards, size and age, conservative", placed, RigidMachine(groups), "conservative", slurm_weights),
+        ("the same, and fair share", placed, RigidMachine(groups), "conservative", shared),
+        ("size and age, whole nodes planned", placed, RigidMachine(groups), Conservative(whole_nodes=True), slurm_weights),
+        ("the same, and fair share", placed, RigidMachine(groups), Conservative(whole_nodes=True), shared),
     ]
     recorded = start - submit
     for name, jobs, machine, rule, weights in cases:

@@ -24,6 +24,11 @@ def starts(
         running.append(j)
         queue.remove(j)
 
+    def room(plan, then, j):
+        """Whether at every time of a job's limit it has room beside all that is planned."""
+        times = [then, *(s for s, _, _ in plan if then < s < then + limit[j])]
+        return all(need[j] + sum(n for s, e, n in plan if s <= t < e) <= processors for t in times)
+
     while len(start) < len(submit):
         coming = [submit[j] for j in jobs if j not in start and j not in queue]
         now = min(coming + [start[j] + run[j] for j in running])
@@ -40,6 +45,16 @@ def starts(
         if head is None or discipline == "FCFS":
             continue
         behind = queue[queue.index(head) + 1 :][:depth]
+        if discipline == "conservative":
+            plan = [(now, start[j] + limit[j], need[j]) for j in running]
+            for j in [head, *behind]:
+                if capped(j):
+                    continue
+                then = min(t for t in [now, *(e for _, e, _ in plan)] if room(plan, t, j))
+                plan.append((then, then + limit[j], need[j]))
+                if then == now:
+                    begin(j, now)
+            continue
         ends = sorted({start[j] + limit[j] for j in running})
         at_end = {s: processors - sum(need[j] for j in running if start[j] + limit[j] > s) for s in ends}
         shadow = next(s for s in ends if at_end[s] >= need[head])

@@ -7,7 +7,7 @@ from qmodels.errors import ModelError
 from tests.naive import rigid as naive
 from validation import Machine, Mesh
 from validation.jobs import JobStream
-from validation.jobs.disciplines import EASY, FirstFit
+from validation.jobs.disciplines import EASY, Conservative, FirstFit
 from validation.machine.play import play
 from validation.rigid import Drain, NodeGroup, RigidJobs, RigidMachine, Weights, simulate_rigid
 
@@ -20,14 +20,19 @@ PRINTED = {
 
 
 @pytest.mark.parametrize(
-    ("discipline", "starts"), [("EASY", [0, 10, 2, 15, 15, 15]), ("FCFS", [0, 10, 15, 15, 15, 18])]
+    ("discipline", "starts"),
+    [
+        ("EASY", [0, 10, 2, 15, 15, 15]),
+        ("FCFS", [0, 10, 15, 15, 15, 18]),
+        ("conservative", [0, 10, 2, 15, 15, 15]),
+    ],
 )
 def test_schedule_of_six_jobs(discipline, starts):
     assert simulate_rigid(RigidJobs(**PRINTED), 4, discipline).start.tolist() == starts
 
 
 @pytest.mark.parametrize("ties", ["start", "wait"])
-@pytest.mark.parametrize("discipline", ["FCFS", "EASY"])
+@pytest.mark.parametrize("discipline", ["FCFS", "EASY", "conservative"])
 @pytest.mark.parametrize("depth", [None, 0, 2])
 def test_every_start_is_that_of_the_naive_simulator(discipline, ties, depth):
     rng = np.random.default_rng([38, len(discipline), len(ties), 9 if depth is None else depth])
@@ -39,7 +44,8 @@ def test_every_start_is_that_of_the_naive_simulator(discipline, ties, depth):
             need = np.where(rng.random(n) < 0.7, 1 + need // 4, need)
             limit = 2 ** np.ceil(np.log2(run + rng.integers(0, 6, n)))
             user, priority = rng.integers(0, 4, n), rng.integers(0, classes, n)
-            rule = EASY(ties=ties, depth=depth) if discipline == "EASY" else "FCFS"
+            rules = {"FCFS": "FCFS", "EASY": EASY(ties=ties, depth=depth)}
+            rule = rules.get(discipline, Conservative(depth=depth))
             jobs = RigidJobs(submit, need, run, limit=limit, user=user, priority=priority)
             found = simulate_rigid(jobs, processors, rule, cap=cap).start
             columns = (submit.tolist(), need.tolist(), run.tolist(), np.maximum(limit, run).tolist())
@@ -58,7 +64,7 @@ def test_machine_of_places_and_rigid_jobs_have_one_backfilling():
     demands = rng.exponential(12.0, 300)
     limits = 2.0 ** np.ceil(np.log2(demands))
     stream = JobStream(arrivals=arrivals, sizes=sizes, demands=demands, estimates=limits)
-    for rule in (EASY(), EASY(depth=3), FirstFit()):
+    for rule in (EASY(), EASY(depth=3), FirstFit(), Conservative(), Conservative(depth=3)):
         machine = Machine(mesh=Mesh(4, 4), strategy="random", discipline=rule, network="none")
         found = simulate_rigid(RigidJobs(arrivals, sizes, demands, limit=limits), 16, rule)
         assert found.start == pytest.approx(play(machine, stream).start, abs=1e-9)
@@ -89,6 +95,25 @@ def test_nodes_with_memory_cards_and_features():
     assert starts.tolist() == [0, 1, 11, 10, 11]
     with pytest.raises(ModelError, match="job 0 asks for 3 nodes with 2 cores each"):
         simulate_rigid(RigidJobs([0], [6], [1], nodes=[3], gpus=[1]), RigidMachine(groups))
+
+
+def test_planned_job_keeps_its_cores_or_its_whole_node():
+    # The third job is planned for 10 on two of the first node's four cores; the fourth wants one of the others.
+    jobs = RigidJobs([0, 1, 2, 3], [3, 4, 2, 1], [10, 20, 10, 30])
+    machine = RigidMachine([NodeGroup(2, 4)])
+    assert simulate_rigid(jobs, machine, "conservative").start.tolist() == [0, 1, 10, 3]
+    by_nodes = Conservative(whole_nodes=True)
+    assert simulate_rigid(jobs, machine, by_nodes).start.tolist() == [0, 1, 10, 10]
+
+
+def test_nobody_planned_is_delayed():
+    # EASY lets the last pass the second that waits; planned for 15 to 20, it would be.
+    jobs = RigidJobs([0, 1, 2, 3], [3, 4, 4, 1], [10, 5, 5, 9], limit=[10, 5, 5, 30])
+    assert simulate_rigid(jobs, 5, "EASY").start.tolist() == [0, 10, 15, 3]
+    assert simulate_rigid(jobs, 5, "conservative").start.tolist() == [0, 10, 15, 3]
+    wider = RigidJobs([0, 1, 2, 3], [3, 4, 5, 1], [10, 5, 5, 9], limit=[10, 5, 5, 30])
+    assert simulate_rigid(wider, 5, "EASY").start.tolist() == [0, 10, 15, 3]
+    assert simulate_rigid(wider, 5, "conservative").start.tolist() == [0, 10, 15, 20]
 
 
 def test_drained_processors_take_no_new_job_and_come_back():

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from validation.rigid import _planning as planning
+
 #: A literal that is handed on makes a copy of all that it is handed to, hence `np.int64(1)`.
 COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy"}
 WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
 
 NOBODY = 2.0**62  #: need of a place where nobody waits
-IN_ORDER, EASY, ANY = 0, 1, 2  #: who may pass a job that has to wait
+IN_ORDER, EASY, ANY, PLANNED = 0, 1, 2, 3  #: who may pass a job that has to wait
 
 
 @njit(**WITHIN)
@@ -216,8 +218,8 @@ def simulate(jobs, times, per_node, admitted, free, leaves, step_time, steps, ca
 
     Columns of `jobs`: processors, place in the order, user, nodes, class; of `times`: submission, run,
     limit, withdrawal. `leaves` are jobs in order of withdrawal; `steps` are changes of the machine,
-    a node and what its resources change by. `rules`: who may pass, whether strictly in time, jobs
-    looked at, jobs that always wait (until there are no more), whether there are caps, rows for
+    a node and what its resources change by. `rules`: who may pass, whether strictly in time (or, where
+    all are planned, by whole nodes), jobs looked at, jobs that always wait (until there are no more), whether there are caps, rows for
     jobs that run, most nodes of a job. With `weights` (as `Weights.numbers`) the order is made anew at
     every event. `free` is used up.
     """
@@ -244,6 +246,9 @@ def simulate(jobs, times, per_node, admitted, free, leaves, step_time, steps, ca
     running = queued = came = left = step = filled = 0
     now, total = 0.0, _spare(free)
     head, shadow, extra, last, stale = -1, math.inf, NOBODY, half, False
+    planned = passing == PLANNED
+    rows, when = 0, np.empty(slots + 2 if planned else 0)
+    room = np.empty((when.size, free.shape[0], free.shape[1]), np.int64)
     for job in range(n):
         start[job] = math.nan
     while True:
@@ -261,7 +266,7 @@ def simulate(jobs, times, per_node, admitted, free, leaves, step_time, steps, ca
             kept = math.exp(-rate * (time - now))
             for u in range(use.size):
                 usage[u] = usage[u] * kept + use[u] * (1.0 - kept) / rate
-        now, whole, new = time, dynamic or stale, came
+        now, anew, new = time, dynamic or stale or planned, came
         while running and heap[0, 0] == now:
             job = _pop(heap, running)
             at = _first(ends, running, start[job] + times[job, 2])
@@ -271,7 +276,7 @@ def simulate(jobs, times, per_node, admitted, free, leaves, step_time, steps, ca
             for k in range(at, running):
                 _copy(ends, k, k + 1)
             _move(job, free, jobs[job, 3], per_node, held, np.int64(1))
-            u, whole = jobs[job, 2], True
+            u, anew = jobs[job, 2], True
             total += jobs[job, 0]
             use[u] -= jobs[job, 0]
             # Those of this user that the cap kept back wait again, as far as they have room now.
@@ -288,7 +293,7 @@ def simulate(jobs, times, per_node, admitted, free, leaves, step_time, steps, ca
             for r in range(free.shape[1]):
                 free[steps[step, 0], r] += steps[step, 1 + r]
             total += steps[step, 1]
-            whole = True
+            anew = True
             step += 1
         while leaving and left < n and times[leaves[left], 3] <= now:
             job = leaves[left]
@@ -296,7 +301,7 @@ def simulate(jobs, times, per_node, admitted, free, leaves, step_time, steps, ca
             if job < came and math.isnan(start[job]):
                 _set(tree, place[job], NOBODY, math.inf, 0.0)
                 queued -= 1
-                whole = True
+                anew = True
                 if dynamic:
                     at = 0
                     while waiting[at] != job:
@@ -305,7 +310,7 @@ def simulate(jobs, times, per_node, admitted, free, leaves, step_time, steps, ca
         begun = True  # lets the first of a backlog come
         if not backlog:
             while came < n and times[came, 0] == now:
-                whole = whole or head < 0 or place[came] < place[head]
+                anew = anew or head < 0 or place[came] < place[head]
                 if dynamic:
                     waiting[queued] = came
                 else:
@@ -324,7 +329,7 @@ def simulate(jobs, times, per_node, admitted, free, leaves, step_time, steps, ca
                 else:
                     _set(tree, k, NOBODY, math.inf, 0.0)
             filled = queued
-        if whole or backlog:
+        if anew or backlog:
             head, stale, at = -1, False, -1
         elif passing == 0 or new == came:
             continue
@@ -347,7 +352,8 @@ def simulate(jobs, times, per_node, admitted, free, leaves, step_time, steps, ca
             if head < 0:  # from the front while it fits
                 at = _next(tree, np.int64(0), NOBODY / 2, NOBODY / 2, now, math.inf, np.int64(0))
             else:
-                at = _next(tree, at + 1, float(total), extra, now, shadow, strict)
+                most_need = NOBODY / 2 if planned else float(total)
+                at = _next(tree, at + 1, most_need, extra, now, shadow, np.int64(0) if planned else strict)
             if at < 0 or (head >= 0 and at > last):
                 break
             job = job_at[at]
@@ -358,6 +364,21 @@ def simulate(jobs, times, per_node, admitted, free, leaves, step_time, steps, ca
                 kept_next[job], kept_back[u] = kept_back[u], job
                 continue
             fits = jobs[job, 0] <= total and _fits(job, free, jobs[job, 3], per_node, admitted, held)
+            if planned and (head >= 0 or not fits):
+                if head < 0:
+                    rows = planning.plan_nothing(
+                        when, room, now, free, ends, running, jobs, per_node, held
+                    )
+                row = planning.earliest(
+                    when, room, rows, job, times[job, 2], jobs[job, 3], per_node, admitted, held
+                )
+                if row >= 0:
+                    when, room = planning.grown(when, room, rows)
+                    whole = strict and row > 0  # what runs keeps what it holds
+                    rows = planning.reserve(
+                        when, room, rows, row, job, times[job, 2], jobs[job, 3], per_node, held, whole
+                    )
+                fits = row == 0
             if not fits and head >= 0:
                 continue
             if not fits:

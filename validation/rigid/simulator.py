@@ -15,11 +15,16 @@ from phasefit.arrays import Array, Ints
 from phasefit.checks import whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
-from validation.jobs.disciplines import EASY, AbstractDiscipline, Waiting, find_discipline
+from validation.jobs.disciplines import EASY, AbstractDiscipline, Conservative, Waiting, find_discipline
 from validation.rigid import _kernels as kernels
 from validation.rigid.model import RigidJobs, RigidMachine, Weights
 
-_PASSING = {"nobody": kernels.IN_ORDER, "reserved": kernels.EASY, "anybody": kernels.ANY}
+_PASSING = {
+    "nobody": kernels.IN_ORDER,
+    "reserved": kernels.EASY,
+    "anybody": kernels.ANY,
+    "planned": kernels.PLANNED,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +109,9 @@ def simulate_rigid(
         Its nodes, or a number of processors. On nodes a job gets the first that have room.
     discipline : AbstractDiscipline or str
         Who is next and who may pass: any that goes by a key known on arrival and lets nobody pass
-        (FCFS), whoever fits (first-fit), or whoever does not delay the first by the limits
-        (`validation.jobs.disciplines.EASY`, with its ties and depth).
+        (FCFS), whoever fits (first-fit), whoever does not delay the first by the limits
+        (`validation.jobs.disciplines.EASY`, with its ties and depth), or whoever delays none of
+        those before it (`validation.jobs.disciplines.Conservative`).
     cap : int or mapping, optional
         Processors that a user may hold at once; or by user, those not named without a cap. A job
         over the cap is passed over and keeps nobody back; a user who holds nothing may always
@@ -250,11 +256,12 @@ class _Layout:
         if kind.passers is not AbstractDiscipline.passers and kind.passes == "nobody":
             raise ModelError(
                 f"the discipline {discipline.name} has a rule of its own for who may pass; rigid jobs "
-                f"have those of FCFS, EASY and first-fit, in any order known on arrival"
+                f"have those of FCFS, EASY, conservative and first-fit, in any order known on arrival"
             )
         strict, depth = False, -1
-        if isinstance(discipline, EASY):
-            strict, depth = discipline.ties == "wait", -1 if discipline.depth is None else discipline.depth
+        if isinstance(discipline, EASY | Conservative):
+            strict = discipline.whole_nodes if isinstance(discipline, Conservative) else discipline.ties == "wait"
+            depth = -1 if discipline.depth is None else discipline.depth
         gained = int(np.maximum(self.steps[1][:, 1], 0).sum())
         slots = min(self.nodes.size, int(self.free[:, 0].sum()) + gained) + 1
         rules = _PASSING[kind.passes], strict, depth, backlog, capped, slots, self.nodes.max()

@@ -34,6 +34,7 @@ def choose(waiting, running, started, sizes, demands, estimates, nodes, discipli
         "smallest-first": lambda j: (sizes[j], j),
         "first-fit": lambda j: j,
         "EASY": lambda j: j,
+        "conservative": lambda j: j,
     }
     if discipline not in orders:
         raise KeyError(
@@ -58,6 +59,19 @@ def choose(waiting, running, started, sizes, demands, estimates, nodes, discipli
     if discipline == "first-fit":
         for j in list(queue):
             if sizes[j] <= free:
+                start(j)
+    if discipline == "conservative":
+        held = {}  # nodes by tick
+        for j in [*running, *chosen]:
+            for t in range(tick, ends[j]):
+                held[t] = held.get(t, 0) + sizes[j]
+        for j in list(queue):
+            begin = tick
+            while any(held.get(t, 0) + sizes[j] > nodes for t in range(begin, begin + estimates[j])):
+                begin += 1
+            for t in range(begin, begin + estimates[j]):
+                held[t] = held.get(t, 0) + sizes[j]
+            if begin == tick and sizes[j] <= free:
                 start(j)
     while discipline == "EASY" and queue:
         head, held = queue[0], {j: sizes[j] for j in [*running, *chosen]}

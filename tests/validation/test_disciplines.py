@@ -119,7 +119,9 @@ def test_a_wrong_name_is_an_error_that_lists_the_right_ones(wrong):
 
 @pytest.mark.parametrize("name", ["loss", "EASY-places"])
 def test_a_discipline_of_places_is_none_of_a_machine_that_counts_nodes(name):
-    with pytest.raises(ModelError, match=r"one of slices.*FCFS, SSD, smallest-first, first-fit, EASY$"):
+    with pytest.raises(
+        ModelError, match=r"one of slices.*FCFS, SSD, smallest-first, first-fit, EASY, conservative$"
+    ):
         Machine(mesh=Mesh(4, 4), discipline=name)
 
 

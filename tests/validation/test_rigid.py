@@ -98,7 +98,7 @@ def test_nodes_with_memory_cards_and_features():
 
 
 def test_planned_job_keeps_its_cores_or_its_whole_node():
-    # The third job is planned for 10 on two of the first node's four cores; the fourth wants one of the others.
+    # The third is planned for 10 on two of the first node's four cores; the fourth wants one of the others.
     jobs = RigidJobs([0, 1, 2, 3], [3, 4, 2, 1], [10, 20, 10, 30])
     machine = RigidMachine([NodeGroup(2, 4)])
     assert simulate_rigid(jobs, machine, "conservative").start.tolist() == [0, 1, 10, 3]

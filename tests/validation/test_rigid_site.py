@@ -10,7 +10,7 @@ from qmodels.errors import ModelError
 from qmodels.io import JobLog, read_jobs
 from tests.command import called
 from validation.rigid import RigidJobs, simulate_rigid
-from validation.rigid.changes import days_drawn
+from validation.rigid.changes import WhatIf, days_drawn
 from validation.rigid.months import DAY, MONTH, site_log, waited_beside_idle
 from validation.rigid.report import site_findings, site_notes, site_report
 from validation.rigid.site import EXPLAINS, forecast, read_site
@@ -59,6 +59,57 @@ def test_site_that_backfills_on_its_whole_machine_is_explained_by_that():
     ratios = {each.name: each for each in reading.changes}
     assert ratios["load -10 %"].ratio < 1.0
     assert ratios["5 % more nodes"].ratio <= 1.0
+
+
+def test_changes_that_were_asked_for_come_first_and_leave_the_usual_ones_as_they_are():
+    log = site_log(made_log(months=2))
+    usual = read_site(log, resamples=5).changes
+    asked = [WhatIf.of("nodes=+5%"), WhatIf.of("limits=exact, queue=30min, depth=3"), WhatIf.of("cap=none")]
+    reading = read_site(log, what_ifs=asked, resamples=5)
+    assert reading.changes[3:] == usual
+    same = next(each for each in usual if each.name == "5 % more nodes")
+    assert (reading.changes[0].ratio, reading.changes[0].high) == (same.ratio, same.high)
+    assert reading.changes[2].ratio == 1.0
+    assert "Nodes=+5%: waits x" in " ".join(site_findings(reading))
+
+
+def test_change_of_what_the_log_does_not_hold_is_said():
+    log = site_log(made_log(months=2, users=0, limits=False))
+    reading = read_site(log, what_ifs=[WhatIf.of("cap=.5"), WhatIf.of("queue=1h")], resamples=5)
+    assert [each.note for each in reading.changes[:2]] == [
+        "the log has no users, so nothing is known of this",
+        "the log has no limits, so nothing is known of this",
+    ]
+    assert "Cap=.5: the log has no users" in " ".join(site_findings(reading))
+
+
+def test_smaller_machine_is_one_on_which_all_jobs_still_fit():
+    log = site_log(made_log(months=2, per_day=5))
+    half = WhatIf.of("nodes=-50%, load=0.4")
+    assert np.isfinite(half.waits(log, log.jobs, 1.0, np.inf)).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("node=+5%", "is no change of a site; write KEY=VALUE with a key of load, nodes, depth"),
+        ("", "is no change of a site"),
+        ("load", "is no change of a site"),
+        ("load=ten", "load=ten cannot be read; write 1.1 or [+]10%"),
+        ("load=-100%", "load must be"),
+        ("load=nan", "load is nan, not a finite number"),
+        ("queue=4", "queue: 4 what[?] say 4h or 4min"),
+        ("load=1.1, load=1.2", "load stands twice"),
+        ("limits=0.5", "limits must be"),
+        ("depth=-1", "depth must be"),
+        ("cap=0", "cap must be a part of the machine above 0"),
+        ("backfilling=first-fit, depth=3", "depth is for EASY and conservative, got backfilling first-fit"),
+        ("backfilling=lifo", "FCFS, SSD"),
+    ],
+)
+def test_change_that_cannot_be_read_is_refused(text, message):
+    with pytest.raises(ModelError, match=message):
+        WhatIf.of(text)
 
 
 def test_load_beyond_saturation_gets_a_growth_and_no_ratio():
@@ -125,10 +176,12 @@ def test_command_writes_page_and_json(tmp_path):
         for k, r in enumerate(table.itertuples(), 1)
     ]
     log.write_text("; MaxProcs: 16\n" + "\n".join(rows) + "\n")
-    done = called("site", str(log), "--resamples", "5", "--json", "-o", str(folder))
+    asked = ["--what-if", "backfilling=FCFS"]
+    done = called("site", str(log), "--resamples", "5", "--json", "-o", str(folder), *asked)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)["result"]
     assert result["has_limits"] is False
+    assert result["what_if"][0]["name"] == "backfilling=FCFS"
     assert {each.name for each in folder.iterdir()} >= {"report.html", "report.json", "months.png"}
     assert "never checked at your site" in (folder / "report.html").read_text()
 

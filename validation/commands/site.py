@@ -33,6 +33,14 @@ def _site(
     processors: Annotated[
         int | None, typer.Option(min=1, help="Of the machine; by default as the log says.")
     ] = None,
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--what-if",
+            help="A change to look at, such as 'nodes=+5%, depth=50'; may be repeated. Keys: load, nodes, "
+            "depth, cap, limits, queue, backfilling.",
+        ),
+    ] = None,
     resamples: Annotated[
         int, typer.Option(min=5, max=1000, help="Times that days are drawn anew for the intervals.")
     ] = 20,
@@ -49,22 +57,27 @@ def _site(
 ) -> None:
     """Read a site's waits: what saturates it, whether backfilling explains it, what changes would do.
 
-    For example: qmodels site sacct.txt --unit cores -o report
+    For example: qmodels site sacct.txt --unit cores --what-if nodes=+10% -o report
     """
+    from qmodels.commands.progress import progress_shown
     from qmodels.commands.shell import shell_line
     from qmodels.io import read_jobs
     from qmodels.io.outputs import claim_output, output_folder
     from qmodels.pages.report import PAGE
+    from validation.rigid.changes import WhatIf
     from validation.rigid.months import site_log
     from validation.rigid.report import site_report
     from validation.rigid.site import read_site
 
+    asked = [WhatIf.of(text) for text in what_if or ()]
     if output is not None:
         claim_output(output)
     choices = log_choices(log_format, unit, log_columns, timezone, status=status, partition=partition or None)
     held = read_jobs(log, max_bytes=max_bytes, keep=None, **choices)
     say_of_log(held.warnings)
-    reading = read_site(site_log(held, processors=processors), resamples=resamples, seed=seed)
+    site = site_log(held, processors=processors)
+    with progress_shown() as progress:
+        reading = read_site(site, what_ifs=asked, resamples=resamples, seed=seed, progress=progress)
     report = site_report(reading, log.name)
     if output is not None:
         with output_folder(output) as folder:

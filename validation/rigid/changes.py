@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
 from phasefit.arrays import Array
+from phasefit.checks import real_number
 from phasefit.records import Record
+from qmodels.errors import ModelError
+from qmodels.progress import Progress, no_progress
+from qmodels.units import quantity, seconds
 from validation.analysis.seeding import stream
-from validation.jobs.disciplines import EASY
+from validation.jobs.disciplines import EASY, AbstractDiscipline, Conservative, find_discipline
 from validation.rigid.model import RigidJobs
 from validation.rigid.months import DAY, FEWEST_OF_CLASS, SiteLog
 from validation.rigid.simulator import simulate_rigid
-
-#: Limit up to which a job is short, seconds.
-_SHORT = 3600.0
 
 
 @dataclass(frozen=True)
@@ -73,65 +75,209 @@ def days_drawn(jobs: RigidJobs, rng: np.random.Generator) -> RigidJobs:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class _Change:
-    """A change: what becomes of jobs, machine, rule and cap."""
+@dataclass(frozen=True)
+class WhatIf(Record):
+    """A change of a site's load, machine or rules; what is left out stays as it is.
+
+    Parameters
+    ----------
+    name : str
+        The change, in words.
+    load, nodes : float
+        Jobs per second, and processors, each by those of today, > 0.
+    limits : float, optional
+        Limits are at most so many times the run time, >= 1; 1 for exact ones.
+    depth : int, optional
+        Jobs looked at behind the first, >= 0.
+    cap : float, optional
+        Part of the machine that a user may hold, > 0; infinite for no cap.
+    short : float, optional
+        Jobs with limits up to so many seconds are in a queue of their own that comes first.
+    backfilling : str, optional
+        Queue discipline, such as "FCFS" or "conservative"; EASY if left out.
+
+    Raises
+    ------
+    ModelError
+        If a value is out of its range.
+
+    Examples
+    --------
+    >>> change = WhatIf.of("nodes=+5%, queue=30min")
+    >>> change.nodes, change.short
+    (1.05, 1800.0)
+    """
 
     name: str
     load: float = 1.0
     nodes: float = 1.0
-    limit: Callable[[RigidJobs], Array] | None = None
+    limits: float | None = None
     depth: int | None = None
     cap: float | None = None
-    short_first: bool = False
+    short: float | None = None
+    backfilling: str = EASY.name
+
+    def __post_init__(self) -> None:
+        for name in ("load", "nodes", "short"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, real_number(name, getattr(self, name), above=0.0))
+        if self.limits is not None:
+            object.__setattr__(self, "limits", real_number("limits", self.limits, least=1.0))
+        if self.cap is not None and not self.cap > 0.0:
+            raise ModelError(f"cap must be a part of the machine above 0, got {self.cap!r}")
+        self.rule()
+
+    @classmethod
+    def of(cls, text: str) -> WhatIf:
+        """Return the change that a text such as ``load=+10%, limits=exact`` names.
+
+        Parameters
+        ----------
+        text : str
+            ``KEY=VALUE`` with commas: load and nodes (``1.1`` or ``+10%``), depth (a number), cap (a
+            part of the machine, or none), limits (``exact``, or times the run time), queue (the
+            limit up to which jobs come first: ``30min``, ``4h``), backfilling (a discipline).
+
+        Raises
+        ------
+        ModelError
+            If a key is not known, or its value cannot be read.
+        """
+        values: dict[str, Any] = {}
+        for part in text.split(","):
+            key, sign, value = (word.strip() for word in part.partition("="))
+            if not sign or key not in _READ:
+                raise ModelError(
+                    f"{part.strip()!r} is no change of a site; write KEY=VALUE with a key of "
+                    f"{', '.join(_READ)}"
+                )
+            name, read = _READ[key]
+            if name in values:
+                raise ModelError(f"{key} stands twice in {text!r}")
+            try:
+                values[name] = read(value)
+            except ModelError:
+                raise
+            except ValueError:
+                raise ModelError(f"{key}={value} cannot be read; write {_WRITTEN[key]}") from None
+        return cls(text.strip(), **values)
+
+    def rule(self) -> AbstractDiscipline:
+        """Return the queue discipline, with its depth.
+
+        Raises
+        ------
+        ModelError
+            If there is none of this name, or it looks at all that wait.
+        """
+        found = find_discipline(self.backfilling)
+        if self.depth is None:
+            return found
+        if not isinstance(found, EASY | Conservative):
+            raise ModelError(f"depth is for EASY and conservative, got backfilling {found.name}")
+        return replace(found, depth=self.depth)
+
+    def needs(self) -> str:
+        """Return what a log must hold for it: "limits", "users" or nothing."""
+        if self.limits is not None or self.short is not None:
+            return "limits"
+        return "users" if self.cap is not None else ""
 
     def waits(self, log: SiteLog, jobs: RigidJobs, part: float, cap: float) -> Array:
-        """Return the waits of jobs after the change."""
+        """Return the waits of jobs after the change.
+
+        Parameters
+        ----------
+        log : SiteLog
+            Gives the machine.
+        jobs : RigidJobs
+            The jobs.
+        part, cap : float
+            Usable part of the machine, and cap per user as a part of it, of today.
+        """
         processors = max(int(part * log.processors * self.nodes + 1e-9), 1)
         largest = max(int(part * log.processors + 1e-9), 1)  # jobs do not grow with the machine
-        limit = jobs.limit if self.limit is None else self.limit(jobs)
-        late = (limit > _SHORT).astype(np.int64) if self.short_first else np.zeros(len(jobs), np.int64)
+        limit = jobs.limit if self.limits is None else np.minimum(jobs.limit, self.limits * jobs.run)
+        late = np.zeros(len(jobs), np.int64) if self.short is None else (limit > self.short).astype(np.int64)
         changed = RigidJobs(
-            jobs.submit / self.load, np.minimum(jobs.need, largest), jobs.run, limit=limit, user=jobs.user,
-            priority=late,
+            jobs.submit / self.load, np.minimum(jobs.need, min(largest, processors)), jobs.run, limit=limit,
+            user=jobs.user, priority=late,
         )  # fmt: skip
         cap = cap if self.cap is None else self.cap
         most = max(int(cap * log.processors), 1) if cap < math.inf else None
-        return simulate_rigid(changed, processors, EASY(depth=self.depth), cap=most).wait
+        return simulate_rigid(changed, processors, self.rule(), cap=most).wait
 
 
-def _changes(log: SiteLog, cap: float) -> list[_Change]:
-    """Return the changes that a log can say something of."""
+def _factor(text: str) -> float:
+    """Return a factor written as such, or as a change in percent."""
+    if text.endswith("%"):
+        return 1.0 + float(text[:-1]) / 100.0
+    return float(text)
+
+
+#: By key: the field it gives, and how it is read; and how it is written.
+_READ: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
+    "load": ("load", _factor),
+    "nodes": ("nodes", _factor),
+    "depth": ("depth", int),
+    "cap": ("cap", lambda text: math.inf if text == "none" else float(text)),
+    "limits": ("limits", lambda text: 1.0 if text == "exact" else float(text)),
+    "queue": ("short", partial(quantity, "queue", seconds)),
+    "backfilling": ("backfilling", str),
+}
+_WRITTEN: Final = {
+    "load": "1.1 or +10%",
+    "nodes": "1.05 or +5%",
+    "depth": "a whole number",
+    "cap": "a part of the machine such as 0.25, or none",
+    "limits": "exact, or a number of times the run time",
+    "backfilling": "the name of a discipline",
+}
+
+
+def usual_changes(log: SiteLog, cap: float) -> list[WhatIf]:
+    """Return the changes that every site is told of, as far as its log can say something of them.
+
+    Parameters
+    ----------
+    log : SiteLog
+        The jobs.
+    cap : float
+        Cap per user of today, as a part of the machine; infinite for none.
+    """
     changes = [
-        _Change("load +10 %", load=1.1),
-        _Change("load -10 %", load=0.9),
-        _Change("5 % more nodes", nodes=1.05),
-        _Change("only 10 jobs looked at behind the first", depth=10),
+        WhatIf("load +10 %", load=1.1),
+        WhatIf("load -10 %", load=0.9),
+        WhatIf("5 % more nodes", nodes=1.05),
+        WhatIf("only 10 jobs looked at behind the first", depth=10),
+        WhatIf("a planned start for all that wait, as Slurm does", backfilling=Conservative.name),
+        WhatIf("exact limits", limits=1.0),
+        WhatIf("limits at most twice the run time", limits=2.0),
+        WhatIf("jobs with limits up to 1 h first", short=3600.0),
     ]
-    if log.has_limits:
-        changes += [
-            _Change("exact limits", limit=lambda jobs: jobs.run),
-            _Change(
-                "limits at most twice the run time", limit=lambda jobs: np.minimum(jobs.limit, 2 * jobs.run)
-            ),
-            _Change("jobs with limits up to 1 h first", short_first=True),
-        ]
-    if log.has_users:
-        if cap < math.inf:
-            changes.append(_Change("no cap per user", cap=math.inf))
-        if cap > 0.25:
-            changes.append(_Change("at most a quarter of the machine for a user", cap=0.25))
-    return changes
+    if cap < math.inf:
+        changes.append(WhatIf("no cap per user", cap=math.inf))
+    if cap > 0.25:
+        changes.append(WhatIf("at most a quarter of the machine for a user", cap=0.25))
+    return [change for change in changes if _lacks(log, change) == ""]
+
+
+def _lacks(log: SiteLog, change: WhatIf) -> str:
+    """Return what a change needs and a log does not hold, or nothing."""
+    held = {"limits": log.has_limits, "users": log.has_users, "": True}
+    return "" if held[change.needs()] else change.needs()
 
 
 def site_changes(
     log: SiteLog,
     recent: RigidJobs,
     fit: tuple[float, float] | None,
-    saturation: float,
+    saturation: Callable[[WhatIf], float],
     *,
+    asked: Sequence[WhatIf] = (),
     resamples: int,
     seed: int,
+    progress: Progress = no_progress,
 ) -> tuple[SiteChange, ...]:
     """Return what changes would do to the waits of the last months.
 
@@ -143,27 +289,38 @@ def site_changes(
         The jobs of the last months.
     fit : tuple of float or None
         Usable part and cap; None for the whole machine without a cap.
-    saturation : float
-        Share of the machine that the mix can use at most.
+    saturation : callable
+        Share of the machine that the mix can use at most under the rule of a change; NaN if not known.
+    asked : sequence of WhatIf
+        Further changes, before the usual ones.
     resamples : int
         Times that days are drawn anew.
     seed : int
         Root of all randomness.
+    progress : Progress
+        Hears of the changes that are done.
     """
     part, cap = fit or (1.0, math.inf)
     if len(recent) < FEWEST_OF_CLASS:
         return ()
     draws = [days_drawn(recent, stream(seed, "what-if days", k)) for k in range(resamples)]
-    before = [_by_class(log, jobs, _Change("as it is").waits(log, jobs, part, cap)) for jobs in draws]
+    before = [_by_class(log, jobs, WhatIf("as it is").waits(log, jobs, part, cap)) for jobs in draws]
     span = max(float(recent.submit[-1] - recent.submit[0]), DAY)
     offered = recent.work / (part * log.processors * span)
     found = []
-    for change in _changes(log, cap):
-        asked = offered * change.load / change.nodes
-        if asked >= saturation:
-            growth = (asked - saturation) * 24 * part * change.nodes * log.processors
+    changes = [*asked, *usual_changes(log, cap)]
+    for done, change in enumerate(changes):
+        progress("changes", done, len(changes))
+        if _lacks(log, change):
+            note = f"the log has no {_lacks(log, change)}, so nothing is known of this"
+            found.append(SiteChange(change.name, math.nan, math.nan, math.nan, {}, note))
+            continue
+        load = offered * change.load / change.nodes
+        most = saturation(change)
+        if load >= most:
+            growth = (load - most) * 24 * part * change.nodes * log.processors
             note = (
-                f"the jobs would ask for {asked:.0%} of the machine, and the mix can use {saturation:.0%}: "
+                f"the jobs would ask for {load:.0%} of the machine, and the mix can use {most:.0%}: "
                 f"the queue would grow by {growth:,.0f} processor-hours a day"
             )
             found.append(SiteChange(change.name, math.nan, math.nan, math.nan, {}, note))

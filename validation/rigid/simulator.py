@@ -260,7 +260,9 @@ class _Layout:
             )
         strict, depth = False, -1
         if isinstance(discipline, EASY | Conservative):
-            strict = discipline.whole_nodes if isinstance(discipline, Conservative) else discipline.ties == "wait"
+            strict = (
+                discipline.whole_nodes if isinstance(discipline, Conservative) else discipline.ties == "wait"
+            )
             depth = -1 if discipline.depth is None else discipline.depth
         gained = int(np.maximum(self.steps[1][:, 1], 0).sum())
         slots = min(self.nodes.size, int(self.free[:, 0].sum()) + gained) + 1

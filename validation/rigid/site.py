@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
 from validation.analysis.seeding import stream
 from validation.jobs.disciplines import EASY
-from validation.rigid.changes import SiteChange, days_drawn, site_changes
+from validation.rigid.changes import SiteChange, WhatIf, days_drawn, site_changes
 from validation.rigid.mixes import saturated_rates
 from validation.rigid.model import RigidJobs
 from validation.rigid.months import SiteLog, in_use, waited_beside_idle
@@ -35,6 +36,7 @@ EXPLAINED, ORDERED = 0.35, 0.5
 _RECENT = 3
 EXPLAINS: Final = "explains the waits of months"
 ORDERS: Final = "explains the order of months"
+_IN_ORDER, _SHALLOW, _DEEP = "in order of arrival", "EASY, 10 jobs looked at", "EASY, 200 jobs looked at"
 DOES_NOT: Final = "does not: limits per user, partitions or reservations decide"
 
 
@@ -210,7 +212,12 @@ class SiteReading(Result):
 
 
 def read_site(
-    log: SiteLog, *, resamples: int = 20, seed: int = 0, progress: Progress | None = None
+    log: SiteLog,
+    *,
+    what_ifs: Sequence[WhatIf] = (),
+    resamples: int = 20,
+    seed: int = 0,
+    progress: Progress | None = None,
 ) -> SiteReading:
     """Return how a site waits, what saturates it, what changes would do, and whether a model explains it.
 
@@ -218,6 +225,8 @@ def read_site(
     ----------
     log : SiteLog
         The jobs, from `site_log`.
+    what_ifs : sequence of WhatIf
+        Changes to be looked at, before the usual ones.
     resamples : int
         Times that days are drawn anew for the intervals, at least 5.
     seed : int
@@ -253,7 +262,6 @@ def read_site(
     """
     if resamples < 5:
         raise ModelError(f"resamples must be at least 5, got {resamples!r}")
-    progress = progress or no_progress
     jobs, waits = log.jobs, log.waits
     beside = waited_beside_idle(jobs, waits, log.processors)
     of_user = np.sort(np.bincount(jobs.user, waits))[::-1]
@@ -262,9 +270,16 @@ def read_site(
     fit = fit_months(log)
     recent = _recent(log)
     saturated = _saturated(log, recent, resamples, seed)
-    limit = next((each.share for each in saturated if each.name == "EASY, 200 jobs looked at"), math.nan)
+    shares = {each.name: each.share for each in saturated}
     changes = site_changes(
-        log, recent, None if fit is None else (fit.part, fit.cap), limit, resamples=resamples, seed=seed
+        log,
+        recent,
+        None if fit is None else (fit.part, fit.cap),
+        lambda change: shares.get(_case(change), math.nan),
+        asked=what_ifs,
+        resamples=resamples,
+        seed=seed,
+        progress=progress or no_progress,
     )
     span = max(float(recent.submit[-1] - recent.submit[0]), float(recent.run.max()))
     return SiteReading(
@@ -380,13 +395,20 @@ def _errors(simulated: Array, recorded: Array) -> Array:
     return errors
 
 
+def _case(change: WhatIf) -> str:
+    """Return the saturated discipline that is nearest to that of a change."""
+    if change.rule().passes == "nobody":
+        return _IN_ORDER
+    return _SHALLOW if change.depth is not None and change.depth <= 10 else _DEEP
+
+
 def _saturated(log: SiteLog, recent: RigidJobs, resamples: int, seed: int) -> tuple[SaturatedSite, ...]:
     """Return the share of the machine that the mix can use, by discipline."""
     exact = RigidJobs(recent.submit, recent.need, recent.run, user=recent.user)
     cases: list[tuple[str, Any, int, RigidJobs]] = [
-        ("in order of arrival", "FCFS", 1, recent),
-        ("EASY, 10 jobs looked at", "EASY", 10, recent),
-        ("EASY, 200 jobs looked at", "EASY", 200, recent),
+        (_IN_ORDER, "FCFS", 1, recent),
+        (_SHALLOW, "EASY", 10, recent),
+        (_DEEP, "EASY", 200, recent),
     ]
     if log.has_limits:
         cases.append(("EASY, 200 jobs, exact limits", "EASY", 200, exact))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from validation.rigid import _planning as planning
+from validation.rigid._kernels import planning
 
 #: A literal that is handed on makes a copy of all that it is handed to, hence `np.int64(1)`.
 COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -219,9 +219,9 @@ def simulate(jobs, times, per_node, admitted, free, leaves, step_time, steps, ca
     Columns of `jobs`: processors, place in the order, user, nodes, class; of `times`: submission, run,
     limit, withdrawal. `leaves` are jobs in order of withdrawal; `steps` are changes of the machine,
     a node and what its resources change by. `rules`: who may pass, whether strictly in time (or, where
-    all are planned, by whole nodes), jobs looked at, jobs that always wait (until there are no more), whether there are caps, rows for
-    jobs that run, most nodes of a job. With `weights` (as `Weights.numbers`) the order is made anew at
-    every event. `free` is used up.
+    all are planned, by whole nodes), jobs looked at, jobs that always wait (until there are no more),
+    whether there are caps, rows for jobs that run, most nodes of a job. With `weights` (as
+    `Weights.numbers`) the order is made anew at every event. `free` is used up.
     """
     n = start.size
     half = 1
@@ -366,9 +366,7 @@ def simulate(jobs, times, per_node, admitted, free, leaves, step_time, steps, ca
             fits = jobs[job, 0] <= total and _fits(job, free, jobs[job, 3], per_node, admitted, held)
             if planned and (head >= 0 or not fits):
                 if head < 0:
-                    rows = planning.plan_nothing(
-                        when, room, now, free, ends, running, jobs, per_node, held
-                    )
+                    rows = planning.plan_nothing(when, room, now, free, ends, running, jobs, per_node, held)
                 row = planning.earliest(
                     when, room, rows, job, times[job, 2], jobs[job, 3], per_node, admitted, held
                 )

@@ -53,7 +53,7 @@ def plan_nothing(when, room, now, free, ends, running, jobs, per_node, held):
 
 @njit(**WITHIN)
 def earliest(when, room, rows, job, limit, nodes, per_node, admitted, held):
-    """Return the first row from which on enough nodes have room for a whole limit, and note them; -1 for none."""
+    """Return the first row from which on enough nodes have room for a whole limit; note them. -1 for none."""
     row = 0
     while row < rows:
         end, found, beyond = when[row] + limit, 0, row + 1

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 import math
 import random
+import re
 import sys
 import tempfile
 import time
@@ -17,13 +19,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import typer
 from scipy.stats import spearmanr
+from typer.testing import CliRunner
 
 from phasefit import PhaseType
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import read_jobs
 from qmodels.rigid import RigidClass, RigidMix, rigid_waits, saturate
 from tests.campaigns.record import FOLDER, write_record
+from validation.commands import site
 from validation.jobs.disciplines import EASY, Conservative
 from validation.rigid import (
     Drain,
@@ -37,8 +42,7 @@ from validation.rigid import (
     simulate_saturated,
 )
 from validation.rigid.months import DAY, site_log, waited_beside_idle
-from validation.rigid.report import site_report
-from validation.rigid.site import fit_months, forecast, read_site, replayed
+from validation.rigid.site import fit_months, forecast, replayed
 
 SEED = 38
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -386,34 +390,57 @@ def speed():
 
 
 def damaged(count=100_000):
-    """Logs with a few characters, lines or columns changed, through reader, reading and report."""
+    """Logs with a few characters, lines or columns changed, through the command, and what it keeps quiet."""
     with gzip.open(next((DATA / "swf").glob("KTH*"))) as stream:
         lines = stream.read().decode().splitlines()
-    kept = (
-        [line for line in lines if line.startswith(";")],
-        [line for line in lines if not line.startswith(";")],
-    )
-    rng, outcomes = random.Random(SEED), {"read": 0, "refused": 0, "traceback": 0}
+    header = [line for line in lines if line.startswith(";")]
+    body_of = [line for line in lines if not line.startswith(";")]
+    rng, outcomes = random.Random(SEED), {"read": 0, "refused": 0, "quiet": 0, "traceback": 0}
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    site.register(app)
+    runner = CliRunner()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.swf"
         for number in range(count):
-            at = rng.randrange(len(kept[1]) - 400)
-            body = kept[1][at : at + 400]
+            at = rng.randrange(len(body_of) - 400)
+            body = body_of[at : at + 400]
             for _ in range(rng.randrange(1, 4)):
                 body = _damage(body, rng)
-            head = [] if rng.random() < 0.1 else kept[0]
+            head = [] if rng.random() < 0.1 else header
+            if rng.random() < 0.1:  # more in use than the machine has
+                head = ["; MaxProcs: 28"]
             path.write_text("\n".join([*head, *body]) + "\n", encoding="utf-8", errors="replace")
-            try:
-                log = site_log(read_jobs(path, keep=None))
-                text = site_report(read_site(log, resamples=5, seed=number), "log").text()
-                outcomes["read" if "nan" not in text.lower().replace("nanosec", "") else "traceback"] += 1
-            except (ModelError, TraceFormatError):
-                outcomes["refused"] += 1
-            except Exception as error:
-                outcomes["traceback"] += 1
-                print(number, repr(error)[:200], file=sys.stderr, flush=True)
+            done = runner.invoke(
+                app, ["site", str(path), "--resamples", "5", "--seed", str(number), "--json"]
+            )
+            outcomes[_outcome(done)] += 1
+            if number % 1000 == 999:
+                print(number + 1, outcomes, file=sys.stderr, flush=True)
     figure = ", ".join(f"{word} {number}" for word, number in outcomes.items())
-    yield row("damaged", f"{count} damaged logs", figure, "no traceback", outcomes["traceback"] == 0)
+    fine = outcomes["traceback"] == 0 and outcomes["quiet"] == 0
+    yield row("damaged", f"{count} damaged logs", figure, "no traceback, nothing kept quiet", fine)
+
+
+def _outcome(done):
+    """Return what became of a log: read, refused, a traceback, or read without a word that was due."""
+    if isinstance(done.exception, ModelError | TraceFormatError):
+        return "refused"
+    if done.exception is not None:
+        print(repr(done.exception)[:200], file=sys.stderr, flush=True)
+        return "traceback"
+    answer = json.loads(done.stdout)["result"]
+    words = " ".join([*answer["findings"], *answer["notes"]])
+    due = {
+        "more than one machine": answer["peak_use"] > 1.1 * answer["processors"],
+        "no time limits": not answer["has_limits"],
+        "does not tell users apart": not answer["has_users"],
+        "how large the machine is": answer["processors_guessed"],
+        "Jobs left out": bool(answer["left_out"]),
+        "cannot be told": answer["fit"] is None,
+    }
+    said = all(text in words for text, is_due in due.items() if is_due)
+    return "read" if said and not re.search(r"\b(nan|inf)\b", words) else "quiet"
 
 
 def _damage(body, rng):

@@ -1,7 +1,7 @@
 """Promises of the model of rigid jobs, line by line: formulas, saturation, public logs, what it leaves out.
 
-``python -m tests.campaigns.rigid [PART ...]`` runs all parts or those named (formulas, saturated, logs,
-outside, slurm, speed, damaged) and replaces their rows of the record. Logs lie in ``../shared/data``.
+``python -m tests.campaigns.rigid [PART ...]`` runs all parts or those named (formulas, curve, saturated,
+logs, outside, slurm, speed, damaged) and replaces their rows of the record. Logs lie in ``../shared/data``.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from validation.rigid import (
     open_waits,
     simulate_rigid,
     simulate_saturated,
+    wait_curve,
 )
 from validation.rigid.months import DAY, site_log, waited_beside_idle
 from validation.rigid.site import fit_months, forecast, replayed
@@ -116,6 +117,44 @@ def formulas(count=41):
     figure = f"median {np.median(by_class):.3f}, 90th percentile {np.quantile(by_class, 0.9):.3f}"
     case = "waits by class at load 0.8, given the mean"
     yield row("formulas", case, figure, "median <= .03", np.median(by_class) <= 0.03)
+
+
+def curve(count=24, jobs=300_000):
+    """Errors between the loads at which backfilling was simulated, against simulations of their own.
+
+    Decided before the first run: mixes 300 on, on which nothing was chosen; exact limits for all, for
+    the first ten also twice and ten times the run time; loads between the pilots.
+    """
+    loads = (0.56, 0.67, 0.76, 0.835, 0.9)
+    for limits, many in ((1.0, count), (2.0, 10), (10.0, 10)):
+        errors, noise = [], []
+        for number in range(many):
+            mix = random_mix(300 + number)
+            found = wait_curve(mix, limits=limits, jobs=jobs, seed=SEED + number)
+            for load, said in zip(loads, found.at(loads), strict=True):
+                waits = _waits_of_load(mix, load * found.throughput, limits, jobs, number)
+                if waits.mean() > 1e-3 * found.run:
+                    errors.append(abs(math.log(max(said, 1e-9) / waits.mean())))
+                    noise.append(waits.std(ddof=1) / 2.0 / waits.mean())
+            print("curve", limits, number, file=sys.stderr, flush=True)
+        middle, most = np.median(errors), np.quantile(errors, 0.9)
+        case = (
+            f"EASY between simulated loads, limits {limits:g} times the run time: {len(errors)} waits of "
+            f"{many} mixes (median standard error of either simulation {np.median(noise):.3f})"
+        )
+        figure = f"median {middle:.3f}, mean {np.mean(errors):.3f}, 90th percentile {most:.3f}"
+        yield row("curve", case, figure, "median <= .06, 90th <= .20", middle <= 0.06 and most <= 0.2)
+
+
+def _waits_of_load(mix, rate, limits, jobs, number):
+    """Return the mean waits of four replications with jobs of their own."""
+    means = []
+    for k in range(4):
+        rng = np.random.default_rng([SEED, 301, number, k])
+        drawn = draw_jobs(mix, jobs, arrival_rate=rate, rng=rng)
+        limited = RigidJobs(drawn.submit, drawn.need, drawn.run, limit=limits * drawn.run)
+        means.append(simulate_rigid(limited, mix.servers).wait[jobs // 10 :].mean())
+    return np.array(means)
 
 
 def saturated(count=100):
@@ -474,7 +513,7 @@ def _damage(body, rng):
     return body or [""]
 
 
-PARTS = {part.__name__: part for part in (speed, logs, outside, slurm, saturated, formulas, damaged)}
+PARTS = {part.__name__: part for part in (speed, logs, outside, slurm, saturated, formulas, curve, damaged)}
 
 
 def main(names):

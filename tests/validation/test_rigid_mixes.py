@@ -15,6 +15,7 @@ from validation.rigid import (
     saturated_rates,
     simulate_rigid,
     simulate_saturated,
+    wait_curve,
 )
 
 TWO = RigidMix.of(8, (1, 8), (2 / 3, 1 / 3), (1.0, 1.0))
@@ -93,3 +94,31 @@ def test_ties_that_wait_cost_a_part_of_the_machine():
     starts = saturated_rates(rounded, 8, EASY(), backlog=200)[1]
     waits = saturated_rates(rounded, 8, EASY(ties="wait"), backlog=200)[1]
     assert waits < starts - 0.2
+
+
+def test_curve_goes_through_what_was_simulated_and_ends_there():
+    mix = RigidMix.of(8, (1, 4, 8), (0.6, 0.3, 0.1), (1.0, 2.0, 1.0))
+    curve = wait_curve(mix, loads=(0.6, 0.75, 0.9), jobs=5_000, replications=2)
+    assert curve.at(curve.loads) == pytest.approx([each.mean for each in curve.waits], rel=1e-9)
+    between = curve.at([0.65, 0.7, 0.8])
+    assert (np.diff(between) > 0).all()
+    with pytest.raises(ModelError, match=r"from load 0.6 to 0.9; simulate others"):
+        curve.at(0.95)
+    for wrong in ([0.5], [0.9, 0.6], [0.5, 1.0]):
+        with pytest.raises(ModelError, match="ascending"):
+            wait_curve(mix, loads=wrong)
+
+
+def test_curve_on_one_server_is_that_of_the_formula():
+    # One server and exact limits: nobody can pass, so W = x / (1 - x) for exponential run times.
+    mix = RigidMix.of(1, (1,), (1.0,), (1.0,))
+    curve = wait_curve(mix, loads=(0.5, 0.65, 0.8), jobs=100_000)
+    for x in (0.55, 0.7):
+        assert curve.at(x) == pytest.approx(x / (1 - x), rel=0.05)
+
+
+def test_wait_of_nobody_is_no_wait():
+    # Two jobs on many servers never wait; the curve says nought, not a number of its own making.
+    mix = RigidMix.of(400, (1,), (1.0,), (1.0,))
+    curve = wait_curve(mix, loads=(0.2, 0.3, 0.4), jobs=2_000, replications=2)
+    assert curve.at([0.25, 0.35]) == pytest.approx([0.0, 0.0], abs=1e-12)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from phasefit import MAP
 from phasefit.arrays import Array
 from phasefit.checks import real_number
 from phasefit.records import Drawing, Result
@@ -66,6 +67,7 @@ def rigid_waits(
     arrival_rate: float | None = None,
     load: float | None = None,
     dispersion: float = 1.0,
+    arrivals: MAP | None = None,
 ) -> RigidWaits:
     """Return the mean wait of rigid jobs, of all and of each class, in order of arrival.
 
@@ -76,7 +78,11 @@ def rigid_waits(
     arrival_rate, load : float
         One of the two: jobs per second, or these by the throughput of saturated servers.
     dispersion : float
-        Index of dispersion of the numbers of arrivals over long times, >= 0; 1 for Poisson arrivals.
+        Index of dispersion of the numbers of arrivals over long times, >= 0: 1 for Poisson arrivals,
+        ``E[B^2]/E[B]`` for Poisson batches of B jobs.
+    arrivals : MAP, optional
+        How jobs come, instead of `dispersion`; at whatever rate, only its dispersion counts. A
+        renewal process is `MAP.from_phase_type` of the law of its gaps.
 
     Returns
     -------
@@ -88,8 +94,9 @@ def rigid_waits(
     UnstableError
         If jobs come at least as fast as saturated servers end them.
     ModelError
-        If not one of `arrival_rate` and `load` is given, or the load is outside of what an error is
-        stated for: 0.6 to 0.95 under Poisson arrivals, 0.8 to 0.95 under others.
+        If not one of `arrival_rate` and `load` is given, `arrivals` beside a dispersion, or the load
+        is outside of what an error is stated for: 0.6 to 0.95 under Poisson arrivals, 0.8 to 0.95
+        under others.
 
     Notes
     -----
@@ -122,6 +129,10 @@ def rigid_waits(
         assert load is not None
         arrival_rate = real_number("load", load, above=0.0) * saturated.throughput
     arrival_rate = real_number("arrival_rate", arrival_rate, above=0.0)
+    if arrivals is not None:
+        if dispersion != 1.0:
+            raise ModelError("give dispersion or arrivals, one of the two")
+        dispersion = float(arrivals.dispersion(np.inf))
     dispersion = real_number("dispersion", dispersion, least=0.0)
     x = arrival_rate / saturated.throughput
     if x >= 1.0:

@@ -5,8 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from phasefit import MAP, PhaseType
 from qmodels.errors import ModelError, UnstableError
 from qmodels.rigid import RigidMix, rigid_waits, saturate
+from tests.naive import rigid_chain
 from validation.jobs.disciplines import EASY
 from validation.rigid import (
     RigidJobs,
@@ -86,6 +88,16 @@ def test_formula_refuses_loads_without_a_stated_error():
         rigid_waits(TWO, load=1.0)
     with pytest.raises(ModelError, match="one of the two"):
         rigid_waits(TWO)
+    with pytest.raises(ModelError, match="dispersion or arrivals"):
+        rigid_waits(TWO, load=0.8, dispersion=4.0, arrivals=MAP.poisson(rate=1.0))
+
+
+def test_arrivals_count_by_their_dispersion_at_any_rate():
+    renewal = MAP.from_phase_type(PhaseType.erlang(phases=2, mean=7.0))  # dispersion: scv of the gaps
+    said = rigid_waits(TWO, load=0.8, arrivals=renewal).mean_wait
+    assert said == pytest.approx(rigid_waits(TWO, load=0.8, dispersion=0.5).mean_wait, rel=1e-12)
+    poisson = rigid_waits(TWO, load=0.8, arrivals=MAP.poisson(rate=9.0)).mean_wait
+    assert poisson == pytest.approx(rigid_waits(TWO, load=0.8).mean_wait, rel=1e-12)
 
 
 def test_ties_that_wait_cost_a_part_of_the_machine():
@@ -122,3 +134,13 @@ def test_wait_of_nobody_is_no_wait():
     mix = RigidMix.of(400, (1,), (1.0,), (1.0,))
     curve = wait_curve(mix, loads=(0.2, 0.3, 0.4), jobs=2_000, replications=2)
     assert curve.at([0.25, 0.35]) == pytest.approx([0.0, 0.0], abs=1e-12)
+
+
+def test_wait_in_order_of_arrival_is_that_of_the_whole_chain():
+    # Needs of 1 and 2 on two servers at half the throughput: exact by a chain that is cut off at 60.
+    mix = RigidMix.of(2, (1, 2), (0.5, 0.5), (1.0, 1.0))
+    throughput = saturate(mix).throughput
+    true, beyond = rigid_chain.mean_wait(2, (1, 2), (0.5, 0.5), (1.0, 1.0), 0.5 * throughput, most=60)
+    assert beyond < 1e-12
+    found, _ = open_waits(mix, load=0.5, throughput=throughput, jobs=40_000, confidence=0.999)
+    assert found.contains(true)

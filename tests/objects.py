@@ -277,7 +277,7 @@ def sites() -> Iterator[Any]:
     from qmodels.io import JobLog
     from qmodels.rigid import RigidMix, rigid_waits, saturate
     from validation import rigid
-    from validation.rigid.changes import SiteChange
+    from validation.rigid.changes import ChangedWaits, SiteChange
     from validation.rigid.months import site_log
     from validation.rigid.site import MonthlyFit, NextMonth, SaturatedSite, read_site
 
@@ -290,7 +290,9 @@ def sites() -> Iterator[Any]:
     columns = {"submit": np.arange(240) * 10_800.0, "wait": [60.0] * 240, "run": [90.0] * 240}
     log = site_log(JobLog("made", columns | {"processors": [1] * 240}), processors=4)
     yield from (log, read_site(log, resamples=5), SaturatedSite("EASY", 0.9, 0.01), NextMonth(9.0, 1.5, 3))
-    yield SiteChange("load +10 %", 1.5, 1.2, 1.9, {"1": (1.4, 1.1, 1.8)})
+    yield rigid.wait_curve(mix, jobs=200, loads=(0.5, 0.6), replications=2)
+    yield SiteChange.of("load=+10%, depth=3")
+    yield ChangedWaits("load +10 %", 1.5, 1.2, 1.9, {"1": (1.4, 1.1, 1.8)})
     yield MonthlyFit(0.9, 0.25, 0.1, 0.2, 0.2, 0.3, 0.9, 0.5, "explains", np.zeros(3))
 
 

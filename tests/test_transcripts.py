@@ -104,6 +104,18 @@ def test_what_is_not_as_shown_is_told(page, said, tmp_path):
     assert all(words in told for words, told in zip(said, found, strict=True))
 
 
+def test_public_data_are_found_by_their_names_or_the_block_is_not_run(tmp_path):
+    (tmp_path / "shared/data/swf").mkdir(parents=True)
+    (tmp_path / "shared/data/swf/a.swf").write_text("1 2\n")
+    for name, said in (("a", ["line 3: $ cat"]), ("b", [])):
+        (tmp_path / name).mkdir()
+        page = f"<!-- slow: swf/{name}.swf -->\n```console\n$ cat {name}.swf\n1 3\n```"
+        session = Session(tmp_path / name, tmp_path / "project")
+        found = differences(read_blocks(page), session, full=True)
+        assert [told[: len(words)] for told, words in zip(found, said, strict=True)] == said
+        assert differences(read_blocks(page), session, full=False) == []
+
+
 @pytest.mark.parametrize(
     "page",
     [

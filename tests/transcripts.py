@@ -10,6 +10,8 @@ Commands have to end with exit code 0, unless ``$ echo $?`` after them shows ano
 own right before a block says where it is not to be run by every test::
 
     <!-- slow -->                    only by the long campaigns, with --full
+    <!-- slow: swf/site.swf.gz -->   with --full, where these public data lie in ../shared/data; the
+                                     session finds them under their own names
     <!-- not run: needs a cluster -->   never, and why
 """
 
@@ -34,6 +36,7 @@ _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*?) -->\n)?^```console\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 _NOT_RUN = "not run: "
+_NEEDS = "slow: "
 
 
 class TranscriptError(ValueError):
@@ -56,6 +59,7 @@ class Block:
     steps: tuple[Step, ...]
     slow: bool = False
     reason: str = ""
+    data: tuple[str, ...] = ()
 
 
 def read_blocks(text: str) -> list[Block]:
@@ -70,12 +74,13 @@ def read_blocks(text: str) -> list[Block]:
     blocks = []
     for found in _BLOCK.finditer(text):
         mark = found["mark"] or ""
-        if mark not in ("", "slow") and not mark.startswith(_NOT_RUN):
+        if mark not in ("", "slow") and not mark.startswith((_NOT_RUN, _NEEDS)):
             raise TranscriptError(f"<!-- {mark} --> says nothing of the block after it")
         first = text.count("\n", 0, found.start("text")) + 1
         steps = _read_steps(found["text"].splitlines(), first)
         reason = mark.removeprefix(_NOT_RUN) if mark.startswith(_NOT_RUN) else ""
-        blocks.append(Block(steps, mark == "slow", reason))
+        data = tuple(mark.removeprefix(_NEEDS).split()) if mark.startswith(_NEEDS) else ()
+        blocks.append(Block(steps, mark == "slow" or bool(data), reason, data))
     return blocks
 
 
@@ -109,6 +114,17 @@ class Session:
 
     def __post_init__(self) -> None:
         (self.folder / "docs").symlink_to(self.project / "docs", target_is_directory=True)
+
+    def has(self, data: tuple[str, ...]) -> bool:
+        """Whether public data lie beside the project; if so they are put into the folder."""
+        found = [self.project.parent / "shared" / "data" / path for path in data]
+        if not all(path.exists() for path in found):
+            return False
+        for path in found:
+            link = self.folder / path.name
+            if not link.is_symlink():
+                link.symlink_to(path)
+        return True
 
     def run(self, command: str) -> str:
         """Give a line to the shell and return all that it prints."""
@@ -179,7 +195,7 @@ def differences(blocks: list[Block], session: Session, *, full: bool) -> list[st
     """
     checker, found = doctest.OutputChecker(), []
     for block in blocks:
-        if block.reason or (block.slow and not full):
+        if block.reason or (block.slow and not full) or not session.has(block.data):
             continue
         for step, after in zip(block.steps, [*block.steps[1:], None], strict=True):
             got = session.run(step.command)
@@ -199,7 +215,7 @@ def main(pages: list[str]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             session = Session(Path(folder), Path(__file__).resolve().parents[1])
             for block in read_blocks(Path(page).read_text(encoding="utf-8")):
-                for step in () if block.reason else block.steps:
+                for step in () if block.reason or not session.has(block.data) else block.steps:
                     print(f"$ {step.command}", flush=True)
                     print(session.run(step.command), end="")
             for command, seconds in session.seconds.items():

@@ -64,12 +64,12 @@ def _site(
     from qmodels.io import read_jobs
     from qmodels.io.outputs import claim_output, output_folder
     from qmodels.pages.report import PAGE
-    from validation.rigid.changes import WhatIf
+    from validation.rigid.changes import SiteChange
     from validation.rigid.months import site_log
     from validation.rigid.report import site_report
     from validation.rigid.site import read_site
 
-    asked = [WhatIf.of(text) for text in what_if or ()]
+    asked = [SiteChange.of(text) for text in what_if or ()]
     if output is not None:
         claim_output(output)
     choices = log_choices(log_format, unit, log_columns, timezone, status=status, partition=partition or None)

@@ -24,7 +24,7 @@ from validation.rigid.simulator import simulate_rigid
 
 
 @dataclass(frozen=True)
-class SiteChange(Record):
+class ChangedWaits(Record):
     """Ratio of simulated mean waits, after a change and before.
 
     Parameters
@@ -76,7 +76,7 @@ def days_drawn(jobs: RigidJobs, rng: np.random.Generator) -> RigidJobs:
 
 
 @dataclass(frozen=True)
-class WhatIf(Record):
+class SiteChange(Record):
     """A change of a site's load, machine or rules; what is left out stays as it is.
 
     Parameters
@@ -103,7 +103,7 @@ class WhatIf(Record):
 
     Examples
     --------
-    >>> change = WhatIf.of("nodes=+5%, queue=30min")
+    >>> change = SiteChange.of("nodes=+5%, queue=30min")
     >>> change.nodes, change.short
     (1.05, 1800.0)
     """
@@ -128,7 +128,7 @@ class WhatIf(Record):
         self.rule()
 
     @classmethod
-    def of(cls, text: str) -> WhatIf:
+    def of(cls, text: str) -> SiteChange:
         """Return the change that a text such as ``load=+10%, limits=exact`` names.
 
         Parameters
@@ -235,7 +235,7 @@ _WRITTEN: Final = {
 }
 
 
-def usual_changes(log: SiteLog, cap: float) -> list[WhatIf]:
+def usual_changes(log: SiteLog, cap: float) -> list[SiteChange]:
     """Return the changes that every site is told of, as far as its log can say something of them.
 
     Parameters
@@ -246,23 +246,23 @@ def usual_changes(log: SiteLog, cap: float) -> list[WhatIf]:
         Cap per user of today, as a part of the machine; infinite for none.
     """
     changes = [
-        WhatIf("load +10 %", load=1.1),
-        WhatIf("load -10 %", load=0.9),
-        WhatIf("5 % more nodes", nodes=1.05),
-        WhatIf("only 10 jobs looked at behind the first", depth=10),
-        WhatIf("a planned start for all that wait, as Slurm does", backfilling=Conservative.name),
-        WhatIf("exact limits", limits=1.0),
-        WhatIf("limits at most twice the run time", limits=2.0),
-        WhatIf("jobs with limits up to 1 h first", short=3600.0),
+        SiteChange("load +10 %", load=1.1),
+        SiteChange("load -10 %", load=0.9),
+        SiteChange("5 % more nodes", nodes=1.05),
+        SiteChange("only 10 jobs looked at behind the first", depth=10),
+        SiteChange("a planned start for all that wait, as Slurm does", backfilling=Conservative.name),
+        SiteChange("exact limits", limits=1.0),
+        SiteChange("limits at most twice the run time", limits=2.0),
+        SiteChange("jobs with limits up to 1 h first", short=3600.0),
     ]
     if cap < math.inf:
-        changes.append(WhatIf("no cap per user", cap=math.inf))
+        changes.append(SiteChange("no cap per user", cap=math.inf))
     if cap > 0.25:
-        changes.append(WhatIf("at most a quarter of the machine for a user", cap=0.25))
+        changes.append(SiteChange("at most a quarter of the machine for a user", cap=0.25))
     return [change for change in changes if _lacks(log, change) == ""]
 
 
-def _lacks(log: SiteLog, change: WhatIf) -> str:
+def _lacks(log: SiteLog, change: SiteChange) -> str:
     """Return what a change needs and a log does not hold, or nothing."""
     held = {"limits": log.has_limits, "users": log.has_users, "": True}
     return "" if held[change.needs()] else change.needs()
@@ -272,13 +272,13 @@ def site_changes(
     log: SiteLog,
     recent: RigidJobs,
     fit: tuple[float, float] | None,
-    saturation: Callable[[WhatIf], float],
+    saturation: Callable[[SiteChange], float],
     *,
-    asked: Sequence[WhatIf] = (),
+    asked: Sequence[SiteChange] = (),
     resamples: int,
     seed: int,
     progress: Progress = no_progress,
-) -> tuple[SiteChange, ...]:
+) -> tuple[ChangedWaits, ...]:
     """Return what changes would do to the waits of the last months.
 
     Parameters
@@ -291,7 +291,7 @@ def site_changes(
         Usable part and cap; None for the whole machine without a cap.
     saturation : callable
         Share of the machine that the mix can use at most under the rule of a change; NaN if not known.
-    asked : sequence of WhatIf
+    asked : sequence of SiteChange
         Further changes, before the usual ones.
     resamples : int
         Times that days are drawn anew.
@@ -304,7 +304,7 @@ def site_changes(
     if len(recent) < FEWEST_OF_CLASS:
         return ()
     draws = [days_drawn(recent, stream(seed, "what-if days", k)) for k in range(resamples)]
-    before = [_by_class(log, jobs, WhatIf("as it is").waits(log, jobs, part, cap)) for jobs in draws]
+    before = [_by_class(log, jobs, SiteChange("as it is").waits(log, jobs, part, cap)) for jobs in draws]
     span = max(float(recent.submit[-1] - recent.submit[0]), DAY)
     offered = recent.work / (part * log.processors * span)
     found = []
@@ -313,7 +313,7 @@ def site_changes(
         progress("changes", done, len(changes))
         if _lacks(log, change):
             note = f"the log has no {_lacks(log, change)}, so nothing is known of this"
-            found.append(SiteChange(change.name, math.nan, math.nan, math.nan, {}, note))
+            found.append(ChangedWaits(change.name, math.nan, math.nan, math.nan, {}, note))
             continue
         load = offered * change.load / change.nodes
         most = saturation(change)
@@ -323,18 +323,18 @@ def site_changes(
                 f"the jobs would ask for {load:.0%} of the machine, and the mix can use {most:.0%}: "
                 f"the queue would grow by {growth:,.0f} processor-hours a day"
             )
-            found.append(SiteChange(change.name, math.nan, math.nan, math.nan, {}, note))
+            found.append(ChangedWaits(change.name, math.nan, math.nan, math.nan, {}, note))
             continue
         after = [_by_class(log, jobs, change.waits(log, jobs, part, cap)) for jobs in draws]
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.array(after) / np.array(before)
         every, *classes = [_interval(column) for column in ratios.T]
         if every is None:
-            found.append(SiteChange(change.name, math.nan, math.nan, math.nan, {}, "hardly anybody waits"))
+            found.append(ChangedWaits(change.name, math.nan, math.nan, math.nan, {}, "hardly anybody waits"))
             continue
         names = log.class_names
         by_class = {name: each for name, each in zip(names, classes, strict=True) if each is not None}
-        found.append(SiteChange(change.name, *every, by_class))
+        found.append(ChangedWaits(change.name, *every, by_class))
     return tuple(found)
 
 

@@ -17,7 +17,7 @@ from validation.rigid.months import FEWEST_OF_MONTH
 from validation.rigid.site import EXPLAINS, MonthlyFit, SiteReading
 
 if TYPE_CHECKING:
-    from validation.rigid.changes import SiteChange
+    from validation.rigid.changes import ChangedWaits
 
 #: Part of the waiting beside idle processors from which on absolute waits of the model are not the site's.
 _NOT_OURS = 0.5
@@ -81,9 +81,9 @@ def site_notes(reading: SiteReading) -> list[str]:
             f"{log.processors:,} of the machine: the log holds more than one machine, or jobs share nodes. "
             f"Nothing here is sure; choose a partition, or give --processors."
         )
-    if reading.beside_idle > _NOT_OURS:
+    if reading.beside_idle >= _NOT_OURS:
         notes.append(
-            f"More than half of the waiting ({reading.beside_idle:.0%}) was for something else than "
+            f"At least half of the waiting ({reading.beside_idle:.0%}) was for something else than "
             f"processors: limits per user, partitions or reservations. Absolute waits of the model are not "
             f"those of the site."
         )
@@ -204,12 +204,12 @@ def _no_explanation(reading: SiteReading) -> str:
     )
 
 
-def _ratio(change: SiteChange) -> str:
+def _ratio(change: ChangedWaits) -> str:
     """Return the ratio of all jobs with its interval, or why there is none."""
     return change.note or _interval(change.ratio, change.low, change.high)
 
 
-def _part(name: str, change: SiteChange) -> str:
+def _part(name: str, change: ChangedWaits) -> str:
     """Return the ratio of a class of sizes."""
     return _interval(*change.by_class[name]) if name in change.by_class else "-"
 

@@ -16,7 +16,7 @@ from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
 from validation.analysis.seeding import stream
 from validation.jobs.disciplines import EASY
-from validation.rigid.changes import SiteChange, WhatIf, days_drawn, site_changes
+from validation.rigid.changes import ChangedWaits, SiteChange, days_drawn, site_changes
 from validation.rigid.mixes import saturated_rates
 from validation.rigid.model import RigidJobs
 from validation.rigid.months import SiteLog, in_use, waited_beside_idle
@@ -134,7 +134,7 @@ class SiteReading(Result):
         None where there are too few months.
     saturated : tuple of SaturatedSite
         By discipline.
-    changes : tuple of SiteChange
+    changes : tuple of ChangedWaits
         What changes would do.
     next_month : NextMonth or None
         None where there are too few months.
@@ -151,7 +151,7 @@ class SiteReading(Result):
     recorded: Array
     fit: MonthlyFit | None
     saturated: tuple[SaturatedSite, ...]
-    changes: tuple[SiteChange, ...]
+    changes: tuple[ChangedWaits, ...]
     next_month: NextMonth | None
     beside: Array = field(repr=False)
 
@@ -214,7 +214,7 @@ class SiteReading(Result):
 def read_site(
     log: SiteLog,
     *,
-    what_ifs: Sequence[WhatIf] = (),
+    what_ifs: Sequence[SiteChange] = (),
     resamples: int = 20,
     seed: int = 0,
     progress: Progress | None = None,
@@ -225,7 +225,7 @@ def read_site(
     ----------
     log : SiteLog
         The jobs, from `site_log`.
-    what_ifs : sequence of WhatIf
+    what_ifs : sequence of SiteChange
         Changes to be looked at, before the usual ones.
     resamples : int
         Times that days are drawn anew for the intervals, at least 5.
@@ -395,7 +395,7 @@ def _errors(simulated: Array, recorded: Array) -> Array:
     return errors
 
 
-def _case(change: WhatIf) -> str:
+def _case(change: SiteChange) -> str:
     """Return the saturated discipline that is nearest to that of a change."""
     if change.rule().passes == "nobody":
         return _IN_ORDER

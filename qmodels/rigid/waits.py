@@ -68,6 +68,7 @@ def rigid_waits(
     load: float | None = None,
     dispersion: float = 1.0,
     arrivals: MAP | None = None,
+    batches: float = 1.0,
 ) -> RigidWaits:
     """Return the mean wait of rigid jobs, of all and of each class, in order of arrival.
 
@@ -78,11 +79,12 @@ def rigid_waits(
     arrival_rate, load : float
         One of the two: jobs per second, or these by the throughput of saturated servers.
     dispersion : float
-        Index of dispersion of the numbers of arrivals over long times, >= 0: 1 for Poisson arrivals,
-        ``E[B^2]/E[B]`` for Poisson batches of B jobs.
+        Index of dispersion of the numbers of arrivals over long times, >= 0: 1 for Poisson arrivals.
     arrivals : MAP, optional
         How jobs come, instead of `dispersion`; at whatever rate, only its dispersion counts. A
         renewal process is `MAP.from_phase_type` of the law of its gaps.
+    batches : float
+        ``E[B^2]/E[B]`` where B jobs come at once, >= 1, and the batches as a Poisson process.
 
     Returns
     -------
@@ -94,8 +96,8 @@ def rigid_waits(
     UnstableError
         If jobs come at least as fast as saturated servers end them.
     ModelError
-        If not one of `arrival_rate` and `load` is given, `arrivals` beside a dispersion, or the load
-        is outside of what an error is stated for: 0.6 to 0.95 under Poisson arrivals, 0.8 to 0.95
+        If not one of `arrival_rate` and `load` is given, `arrivals` or batches beside a dispersion, or the
+        load is outside of what an error is stated for: 0.6 to 0.95 under Poisson arrivals, 0.8 to 0.95
         under others.
 
     Notes
@@ -105,7 +107,8 @@ def rigid_waits(
     ``x throughput`` is not 0 if some two jobs do not fit together. Between, ``x (a + (A - a) x^e) / (1
     - x)``. Without crowding e is ``sqrt(2 (c + 1)) - 2``, with c the jobs in service when saturated: the
     wait of a queue with so many servers [2]_; with crowding e is at least ``1/2 + a/(2 A)``. For one
-    server it is exact. By class, the wait differs by what a job is blocked at the head, times x^2.
+    server it is exact. Batches add ``(batches - 1) / (2 throughput (1 - x))``, exact for one server as
+    well: a job waits behind those of its own batch, however low the load. By class, the wait differs by what a job is blocked at the head, times x^2.
 
     References
     ----------
@@ -133,7 +136,12 @@ def rigid_waits(
         if dispersion != 1.0:
             raise ModelError("give dispersion or arrivals, one of the two")
         dispersion = float(arrivals.dispersion(np.inf))
-    dispersion = real_number("dispersion", dispersion, least=0.0)
+    dispersion, batches = (
+        real_number("dispersion", dispersion, least=0.0),
+        real_number("batches", batches, least=1.0),
+    )
+    if batches > 1.0 and dispersion != 1.0:
+        raise ModelError("batches come as a Poisson process; give batches or another dispersion")
     x = arrival_rate / saturated.throughput
     if x >= 1.0:
         raise UnstableError("jobs", arrival_rate, saturated.throughput)
@@ -148,6 +156,7 @@ def rigid_waits(
     power = math.sqrt(2.0 * (saturated.in_service + 1.0)) - 2.0
     if 0.0 < light < heavy:
         power = max(power, 0.5 + 0.5 * light / heavy)
-    wait = x * (light + (heavy - light) * x**power) / (1.0 - x)
+    own_batch = (batches - 1.0) / (2.0 * saturated.throughput)  # waited for even where nobody else is
+    wait = (x * (light + (heavy - light) * x**power) + own_batch) / (1.0 - x)
     apart = saturated.blocked - float(mix.shares @ saturated.blocked)
     return RigidWaits(saturated, arrival_rate, wait, np.maximum(wait + x * x * apart, 0.0))

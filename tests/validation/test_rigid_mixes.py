@@ -136,6 +136,14 @@ def test_wait_of_nobody_is_no_wait():
     assert curve.at([0.25, 0.35]) == pytest.approx([0.0, 0.0], abs=1e-12)
 
 
+def test_batches_on_one_server_wait_as_in_the_books():
+    # Batches of 3 with exponential service of mean 1: a job finds (E[B^2]/E[B] - 1) / 2 = 1 of its own ahead.
+    one = RigidMix.of(1, (1,), (1.0,), (1.0,))
+    assert rigid_waits(one, load=0.8, batches=3.0).mean_wait == pytest.approx((0.8 + 1.0) / 0.2)
+    with pytest.raises(ModelError, match="batches come as a Poisson process"):
+        rigid_waits(one, load=0.8, batches=3.0, dispersion=2.0)
+
+
 def test_wait_in_order_of_arrival_is_that_of_the_whole_chain():
     # Needs of 1 and 2 on two servers at half the throughput: exact by a chain that is cut off at 60.
     mix = RigidMix.of(2, (1, 2), (0.5, 0.5), (1.0, 1.0))

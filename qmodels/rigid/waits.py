@@ -108,7 +108,8 @@ def rigid_waits(
     - x)``. Without crowding e is ``sqrt(2 (c + 1)) - 2``, with c the jobs in service when saturated: the
     wait of a queue with so many servers [2]_; with crowding e is at least ``1/2 + a/(2 A)``. For one
     server it is exact. Batches add ``(batches - 1) / (2 throughput (1 - x))``, exact for one server as
-    well: a job waits behind those of its own batch, however low the load. By class, the wait differs by what a job is blocked at the head, times x^2.
+    well: a job waits behind those of its own batch, however low the load. By class, the wait differs
+    by what a job is blocked at the head, times x^2.
 
     References
     ----------

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit import sampling
-from phasefit.checks import named, real_array, real_number, real_vector, whole_number
+from phasefit.checks import named, real_array, real_number, whole_number
 from phasefit.diagnostics import Candidate, FitReport, log_likelihood
 from phasefit.em import LARGEST, EMResult, Family, maximise
 from phasefit.em.cost import estimated_seconds, largest_within, orders_within
@@ -168,7 +168,8 @@ def fit(
     # of values with weights, or that are not known exactly, there is no order of time
     in_order = None
     if weights is None and observations.exact and not isinstance(samples, Observations):
-        in_order = real_vector("samples", samples)
+        array = real_array("samples", samples)
+        in_order = array if array.ndim == 1 else array[:, 0]
     return FitReport(
         distribution=best.distribution._with_origin(FittedTo(in_order, how=best.label)),
         log_likelihood=best.log_likelihood,

@@ -215,6 +215,8 @@ class Observations(Result):
         [4.0]
         """
         array = real_array("samples", samples, infinite=True)
+        if array.ndim == 2 and array.shape[1] == 1:  # a table of one column
+            array = array[:, 0]
         if array.ndim not in (1, 2) or array.size == 0 or (array.ndim == 2 and array.shape[1] != 2):
             raise ModelError(f"samples must have shape (n,) or (n, 2), got {array.shape}")
         if array.min() < 0.0:

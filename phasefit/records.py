@@ -22,8 +22,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from phasefit.checks import real_number
+from phasefit.errors import ModelError
+
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import ArrayLike
 
 #: Longest text of `repr`; beyond it numbers are rounded, then fields left out.
 MOST_TEXT: Final = 160
@@ -186,6 +190,46 @@ class Result(Record):
 
 class Law(Result):
     """A law of times, with `ppf` and `sf`."""
+
+    if TYPE_CHECKING:
+
+        def ppf(self, q: ArrayLike) -> Any: ...  # noqa: D102
+
+    @property
+    def median(self) -> float:
+        """Time that is as often exceeded as not, seconds."""
+        return float(self.ppf(0.5))
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Return the times between which a share of all lie, as many below as above.
+
+        Parameters
+        ----------
+        confidence : float
+            The share, above 0 and below 1.
+
+        Returns
+        -------
+        tuple of float
+            Seconds.
+
+        Raises
+        ------
+        ModelError
+            If the share is out of its range.
+
+        Examples
+        --------
+        >>> from phasefit import PhaseType
+        >>> low, high = PhaseType.exponential(mean=1.0).interval(0.9)
+        >>> round(low, 4), round(high, 4)
+        (0.0513, 2.9957)
+        """
+        share = real_number("confidence", confidence, above=0.0)
+        if share >= 1.0:
+            raise ModelError(f"confidence must be below 1, got {share:g}")
+        low, high = self.ppf([0.5 - share / 2.0, 0.5 + share / 2.0])
+        return float(low), float(high)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw P(X > x) down to one in a thousand; see `Result.plot`."""

@@ -115,6 +115,16 @@ def test_every_public_class_that_holds_numbers_shows_itself():
     assert [name for name in plainer if not name.startswith(RULES)] == []
 
 
+def test_mean_and_its_like_are_attributes_everywhere():
+    called = [
+        f"{told(one)}.{name}"
+        for one in public_classes()
+        for name in ("mean", "median", "std", "scv", "mean_wait", "mean_response")
+        if inspect.isfunction(getattr(one, name, None))
+    ]
+    assert called == []
+
+
 def test_every_public_record_is_tried_here(samples):
     made = {type(each) for each in samples}
     public = {one for one in public_classes() if issubclass(one, Record)} - {Record, Result, Law}

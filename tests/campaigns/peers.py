@@ -169,7 +169,7 @@ def simulation() -> tuple[Any, Callable[[], Any]]:
 
     def ours() -> Any:
         run = simulate_queue(ONE.scale(0.5), ONE, 3, jobs=JOBS, replications=1, warm_up=0.0, seed=1)
-        return [run.mean_response().mean]
+        return [run.mean_response.mean]
 
     return {"jobs": JOBS}, ours
 

@@ -83,7 +83,9 @@ def single(rows: list[dict[str, Any]]) -> None:
         queue, run = PriorityQueue(classes, preemptive), simulated(classes, preemptive, 1, number)
         for k in range(len(classes)):
             about = f"class {k} of {len(classes)}{', preemptive' if preemptive else ''}"
-            mean = row("one server", number, f"mean, {about}", queue.mean_response[k], run.mean_response(k))
+            mean = row(
+                "one server", number, f"mean, {about}", queue.mean_response[k], run.mean_response_of(k)
+            )
             rows.append(mean)
             for q in (0.5, 0.95, 0.99):
                 known = run.response_percentile(q, k)
@@ -126,7 +128,9 @@ def marked(rows: list[dict[str, Any]]) -> None:
         )
         for k in range(len(laws)):
             about = f"class {k} of {len(laws)}{', preemptive' if preemptive else ''}"
-            rows.append(row("marked", number, f"mean, {about}", queue.mean_response[k], run.mean_response(k)))
+            rows.append(
+                row("marked", number, f"mean, {about}", queue.mean_response[k], run.mean_response_of(k))
+            )
             for q in (0.5, 0.95, 0.99):
                 said, known = queue.response_ppf(k, q), run.response_percentile(q, k)
                 rows.append(row("marked", number, f"p{q * 100:g}, {about}", said, known))
@@ -143,7 +147,9 @@ def several(rows: list[dict[str, Any]]) -> None:
         run = simulated(classes, preemptive, servers, 1000 + number)
         for k in range(len(classes)):
             about = f"class {k}, {servers} servers{', preemptive' if preemptive else ''}"
-            rows.append(row("several servers", number, about, queue.mean_response[k], run.mean_response(k)))
+            rows.append(
+                row("several servers", number, about, queue.mean_response[k], run.mean_response_of(k))
+            )
 
 
 def cycles(rows: list[dict[str, Any]]) -> None:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from phasefit import fit
 from phasefit.errors import ModelError
 from phasefit.observations import Observations
 
@@ -189,3 +190,11 @@ def test_a_moment_that_is_none_is_refused(k):
 def test_censored_data_have_no_moments():
     with pytest.raises(ModelError, match="1 of the times are censored"):
         _ = Observations.of([1.0, 2.0], censored=[False, True]).mean
+
+
+def test_table_of_one_column_is_that_column():
+    times = [1.0, 2.0, 4.0, 3.0, 0.5]
+    column, plain = fit([[x] for x in times], order=1), fit(times, order=1)
+    assert column.distribution.mean == plain.distribution.mean
+    assert Observations.of([[x] for x in times]).size == 5
+    assert fit([[x, x] for x in times], order=1).distribution.mean == plain.distribution.mean

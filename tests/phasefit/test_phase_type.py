@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from phasefit import ModelError, PhaseType, convolve
+from phasefit import ModelError, PhaseType, convolve, maximum
 from tests.examples import examples
 from tests.naive import phase_type as naive
 
@@ -530,3 +530,20 @@ def test_an_exit_rate_that_rounding_put_below_zero_is_zero():
     assert law.mean == pytest.approx(1 / 3 + 1 / 2)
     with pytest.raises(ModelError, match="negative exit rate"):
         PhaseType.from_rates([1.0, 0.0], [[0.0, 3.0], [0.0, 0.0]], [-1e-8, 2.0])
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        PhaseType.exponential(mean=2.0),
+        PhaseType.hyperexponential(weights=[0.9, 0.1], means=[1.0, 30.0]),
+        maximum(PhaseType.erlang(phases=3, mean=1.0), PhaseType.exponential(mean=1.0)),
+    ],
+)
+def test_median_and_interval_are_quantiles(law):
+    assert law.cdf(law.median) == pytest.approx(0.5)
+    low, high = law.interval(0.8)
+    assert (law.cdf(low), law.sf(high)) == (pytest.approx(0.1), pytest.approx(0.1))
+    for wrong in (0.0, 1.0, -0.5, float("nan")):
+        with pytest.raises(ModelError, match="confidence"):
+            law.interval(wrong)

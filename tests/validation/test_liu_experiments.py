@@ -169,7 +169,7 @@ def test_a_cell_is_the_same_alone_together_and_after_more_runs():
 def test_cells_of_other_choices_and_seeds_are_not_mistaken_for_each_other():
     options = replace(QUICK, quick=False, workers=1, seed=7)
     some, kwargs = variants("MBS"), {"what": "x", "runs": 1, "communications": (1,)}
-    ours = campaign(some, options, **kwargs).mean((some[0], 1), "makespan")
+    ours = campaign(some, options, **kwargs).mean_of((some[0], 1), "makespan")
     short = campaign(some, options, choices=Choices(flits=5), **kwargs)
     other = campaign(some, replace(options, seed=8), **kwargs)
     assert short.mean((some[0], 1), "makespan") != ours

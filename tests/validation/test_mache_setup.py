@@ -138,9 +138,9 @@ def test_the_interarrival_time_is_found_that_gives_the_utilisation():
     assert light.interarrival > heavy.interarrival
     for found in (light, heavy):
         for name in ("service", "turnaround", "throughput", "utilisation"):
-            assert found.mean("PLAS", name) > 0
+            assert found.mean_of("PLAS", name) > 0
     # The runs of record have jobs of their own.
-    assert light.mean("PLAS", "utilisation") != light.trial
+    assert light.mean_of("PLAS", "utilisation") != light.trial
     assert change(light, heavy, "PLAS", "utilisation").mean > 0.1
 
 
@@ -215,7 +215,7 @@ def test_the_same_can_be_played_with_fluids():
     )
     [found] = campaign([plan], QUICK, what="x")
     assert found.runs.runs["PLAS"].label == "PLAS, FCFS, fluid"
-    assert found.mean("PLAS", "completed") == 40
+    assert found.mean_of("PLAS", "completed") == 40
 
 
 def test_the_trials_of_a_seed_are_the_same_again():
@@ -233,7 +233,7 @@ def test_the_trials_of_a_seed_are_the_same_again():
     once, again = (campaign([plan], QUICK, what="x")[0] for _ in range(2))
     other = campaign([replace(plan, seed=6)], QUICK, what="x")[0]
     assert once.interarrival == again.interarrival != other.interarrival
-    assert once.mean("MBS", "service") == again.mean("MBS", "service")
+    assert once.mean_of("MBS", "service") == again.mean_of("MBS", "service")
 
 
 # Why our orders differ from the paper's where they do

@@ -99,7 +99,7 @@ def test_one_server_is_busy_as_long_whoever_goes_first(discipline):
 def test_means_are_those_of_the_laws(discipline, mean):
     solved = ManyServerQueue(ONE.scale(1.0 / 0.7), GIANTS, servers=1).solve()
     run = simulate_queue(ONE.scale(1.0 / 0.7), GIANTS, 1, discipline, jobs=40_000, replications=20, seed=8)
-    known = run.mean_response()
+    known = run.mean_response
     assert abs(known.z_score(mean or solved.mean_response)) < 3.9
     if discipline == "fcfs":
         assert abs(run.wait_percentile(0.95).z_score(solved.wait.ppf(0.95))) < 3.9
@@ -112,15 +112,15 @@ def test_classes_wait_as_cobham_says(discipline):
     arrivals, laws = [ONE.scale(1.0 / c.arrival_rate) for c in classes], [c.service for c in classes]
     run = simulate_queue(arrivals, laws, 1, discipline, jobs=40_000, replications=20, seed=9)
     for k in range(2):
-        assert abs(run.mean_response(k).z_score(solved.mean_response[k])) < 3.9
+        assert abs(run.mean_response_of(k).z_score(solved.mean_response[k])) < 3.9
         assert abs(run.response_percentile(0.9, k).z_score(solved.response_ppf(k, 0.9))) < 3.9
         assert abs(run.wait_percentile(0.9, k).z_score(solved.wait_ppf(k, 0.9))) < 3.9
 
 
 def test_dependent_arrivals_wait_longer():
     tides = MAP.modulated([[0.0, 0.01], [0.01, 0.0]], rates=[0.9, 0.3])
-    tidal = simulate_queue(tides, ONE, jobs=5000, seed=1).mean_wait()
-    assert tidal.low > simulate_queue(ONE.scale(1.0 / 0.6), ONE, jobs=5000, seed=1).mean_wait().high
+    tidal = simulate_queue(tides, ONE, jobs=5000, seed=1).mean_wait
+    assert tidal.low > simulate_queue(ONE.scale(1.0 / 0.6), ONE, jobs=5000, seed=1).mean_wait.high
 
 
 def test_the_same_seed_gives_the_same_jobs():
@@ -163,4 +163,4 @@ def test_too_much_work_is_unstable_for_laws_and_played_for_traces():
 def test_a_class_without_jobs_has_no_mean():
     run = simulate_queue([0.0, 1.0], [1.0, 1.0], discipline="priority", classes=[0, 0])
     with pytest.raises(ModelError, match="no jobs of class 1"):
-        run.mean_wait(1)
+        run.mean_wait_of(1)

@@ -20,7 +20,7 @@ def found():
 def test_the_ranking_is_by_simulated_mean_response(found):
     means = [run.mean_response.mean for run in found.runs.values()]
     assert means == sorted(means)
-    assert [found.mean(policy) for policy in found.ranked()] == means
+    assert [found.mean_of(policy) for policy in found.ranked()] == means
     assert [run.policy for run in found.runs.values()] == [p.label for p in found.runs]
     assert set(found.saturated) == {SP(16, 1), DP(4)}
     assert set(found.runs) | set(found.saturated) == set(SOME)

@@ -148,7 +148,7 @@ class Alternatives(Result, Generic[Name, Run]):
         """Return the mean of a quantity with its interval."""
         return estimate(self.values(name, quantity), confidence=self.runs[name].confidence)
 
-    def mean(self, name: Name, quantity: str | None = None) -> float:
+    def mean_of(self, name: Name, quantity: str | None = None) -> float:
         """Return the mean of a quantity; ModelError where it is no number."""
         values = self.values(name, quantity)
         mean = float(values.mean() if values.size > 1 else values[0])
@@ -221,7 +221,7 @@ class Alternatives(Result, Generic[Name, Run]):
     def ranked(self, quantity: str | None = None) -> list[Name]:
         """Return the alternatives by their mean, the best first."""
         sign = 1.0 if self._less_is_better(quantity) else -1.0
-        return sorted(self.runs, key=lambda name: sign * self.mean(name, quantity))
+        return sorted(self.runs, key=lambda name: sign * self.mean_of(name, quantity))
 
     def best(self, quantity: str | None = None) -> Name:
         """Return the alternative with the best mean of a quantity, the first of equals.
@@ -260,7 +260,7 @@ class Alternatives(Result, Generic[Name, Run]):
             gap = self.difference(name, best, quantity)
             rows.append(
                 {self.kind: text_of(name)}
-                | {key: self.mean(name, key) for key in run.values}
+                | {key: self.mean_of(name, key) for key in run.values}
                 | {
                     f"{asked}_half_width": self.estimate(name, quantity).half_width,
                     "difference": gap.mean,
@@ -319,7 +319,7 @@ class Alternatives(Result, Generic[Name, Run]):
     def _columns(self, name: Name, quantity: str) -> dict[str, str]:
         """Return what a line of the table says of an alternative, by the head of its column."""
         columns = (quantity, *(key for key in self.shown if key != quantity))
-        return {key: f"{self.mean(name, key):.5g}" for key in columns}
+        return {key: f"{self.mean_of(name, key):.5g}" for key in columns}
 
     def _notes(self, quantity: str) -> list[str]:
         """Return what stands under the table."""

@@ -127,7 +127,7 @@ class BalancerComparison(Alternatives[str, BalancerRuns]):
         moved = run["started_elsewhere"].mean + run["preemptions"].mean
         return (
             {quantity: f"{known.mean:.4g}{width}"}
-            | {head: f"{self.mean(name, part):.3g}" for head, part in parts.items()}
+            | {head: f"{self.mean_of(name, part):.3g}" for head, part in parts.items()}
             | {"moved": f"{moved:.4g}"}
         )
 

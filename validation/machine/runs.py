@@ -86,7 +86,7 @@ class StrategyComparison(Alternatives[str, MachineRun]):
                 f"{some.replications} replications of the same jobs; times in {some.unit}, "
                 f"{some.confidence:.0%} intervals of paired differences"
             )
-        turned_away = {name: self.mean(name, "rejected") for name in self.ranked(quantity)}
+        turned_away = {name: self.mean_of(name, "rejected") for name in self.ranked(quantity)}
         if len(set(turned_away.values())) == 1:
             return [runs]
         said = ", ".join(f"{name} rejected {n:g}" for name, n in turned_away.items() if n)

@@ -57,23 +57,33 @@ class QueueRun(Result):
     utilisation: float  #: share of the servers' time that was asked for
     of_trace: bool = False  #: whether rows are parts of one trace, which are not quite independent
 
-    def mean_wait(self, kind: int | None = None) -> Estimate:
-        """Return the mean seconds until service first begins.
+    @property
+    def mean_wait(self) -> Estimate:
+        """Mean seconds until service first begins, of all jobs."""
+        return self._over_rows(self.wait, None, np.mean)
+
+    def mean_wait_of(self, kind: int) -> Estimate:
+        """Return the mean seconds until service first begins of a class.
 
         Parameters
         ----------
-        kind : int, optional
-            Class, 0 the most urgent; by default all.
+        kind : int
+            Class, 0 the most urgent.
         """
         return self._over_rows(self.wait, kind, np.mean)
 
-    def mean_response(self, kind: int | None = None) -> Estimate:
-        """Return the mean seconds from arrival to departure.
+    @property
+    def mean_response(self) -> Estimate:
+        """Mean seconds from arrival to departure, of all jobs."""
+        return self._over_rows(self.response, None, np.mean)
+
+    def mean_response_of(self, kind: int) -> Estimate:
+        """Return the mean seconds from arrival to departure of a class.
 
         Parameters
         ----------
-        kind : int, optional
-            Class, 0 the most urgent; by default all.
+        kind : int
+            Class, 0 the most urgent.
         """
         return self._over_rows(self.response, kind, np.mean)
 
@@ -116,8 +126,8 @@ class QueueRun(Result):
         import pandas as pd
 
         quantities = {
-            "mean wait": self.mean_wait(),
-            "mean response": self.mean_response(),
+            "mean wait": self.mean_wait,
+            "mean response": self.mean_response,
             "p95 of the response": self.response_percentile(0.95),
         }
         return pd.DataFrame([{"quantity": name, **known.record()} for name, known in quantities.items()])
@@ -132,8 +142,8 @@ class QueueRun(Result):
             "discipline": self.discipline,
             "servers": self.servers,
             "utilisation": self.utilisation,
-            "mean_wait": self.mean_wait().record(),
-            "mean_response": self.mean_response().record(),
+            "mean_wait": self.mean_wait.record(),
+            "mean_response": self.mean_response.record(),
         }
 
 
@@ -195,7 +205,7 @@ def simulate_queue(
     --------
     >>> one = PhaseType.exponential(mean=1.0)
     >>> run = simulate_queue(one.scale(0.5), one, servers=3, jobs=5000, replications=5, seed=1)
-    >>> run.mean_response().contains(1.4444)
+    >>> run.mean_response.contains(1.4444)
     True
     >>> simulate_queue([0.0, 1.0, 2.0], [5.0, 1.0, 1.0], discipline="ps").response.round(3).ravel().tolist()
     [7.0, 2.5, 2.5]

@@ -68,7 +68,7 @@ jobs = CustomerClass({"processor": 1.0, "disk": 1.0}, population=4)
 checked("9. passages per second", QueueingNetwork(stations, [jobs]).solve().throughput[0], 0.8)
 giants = PhaseType.hyperexponential(weights=[0.9, 0.1], means=[0.5, 5.5])
 run = simulate_queue(one.scale(1 / 0.7), giants, discipline="ps", replications=20, seed=3)
-print("10.", run.mean_response(), "for", round(1 / 0.3, 4))
+print("10.", run.mean_response, "for", round(1 / 0.3, 4))
 
 # %%
 # The wait against the load: the formula everybody knows, and what variable jobs make of it.

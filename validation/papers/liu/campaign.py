@@ -72,7 +72,7 @@ class Campaign(Alternatives[Cell, Replications]):
         """The parameter with the least mean, geometrically averaged over the communications."""
         return min(
             self.of(algorithm),
-            key=lambda v: sum(math.log(self.mean((v, c), quantity)) for c in self.communications),
+            key=lambda v: sum(math.log(self.mean_of((v, c), quantity)) for c in self.communications),
         )
 
     def cells(self) -> pd.DataFrame:

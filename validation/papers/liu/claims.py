@@ -64,7 +64,7 @@ def busy(found: Campaign) -> Finding:
     """L-19: whether the mesh is as busy over the time of a run as the paper says."""
     low, high = BUSY
     idlest, *_, busiest = sorted(
-        (found.mean((v, c), "utilisation"), f"{v.label} at c = {c}") for v, c in found.runs
+        (found.mean_of((v, c), "utilisation"), f"{v.label} at c = {c}") for v, c in found.runs
     )
     return Finding(
         "L-19",
@@ -78,7 +78,7 @@ def flat(found: Campaign, algorithm: str) -> Finding:
     """L-22: with I/O alone the parameter makes little difference."""
 
     def level(quantity: str) -> tuple[Verdict, str]:
-        means = [found.mean((v, 0), quantity) for v in found.of(algorithm)]
+        means = [found.mean_of((v, 0), quantity) for v in found.of(algorithm)]
         spread = (max(means) - min(means)) / min(means)
         return whether(spread < FLAT), f"{spread:.1%}"
 
@@ -252,7 +252,7 @@ def _fastest(found: Campaign, quantity: str) -> dict[int, Variant]:
     """Fastest of the nine, each with its best parameter, at each number of communications."""
     nine = [found.best_of(name, quantity) for name in (*CONTIGUOUS, *IN_PIECES)]
     return {
-        c: min(nine, key=lambda v, c=c: found.mean((v, c), quantity))  # type: ignore[misc]
+        c: min(nine, key=lambda v, c=c: found.mean_of((v, c), quantity))  # type: ignore[misc]
         for c in found.communications
     }
 
@@ -288,7 +288,7 @@ def last_to_first(found: Campaign, algorithm: str, communications: int, quantity
 def mean_ranks(found: Campaign, algorithms: Sequence[str], quantity: str) -> dict[str, float]:
     """Mean over the mixtures of each algorithm's rank, each with its best parameter."""
     chosen = [found.best_of(name, quantity) for name in algorithms]
-    means = np.array([[found.mean((v, c), quantity) for c in found.communications] for v in chosen])
+    means = np.array([[found.mean_of((v, c), quantity) for c in found.communications] for v in chosen])
     ranks = 1 + means.argsort(axis=0).argsort(axis=0)
     return dict(zip(algorithms, ranks.mean(axis=1).tolist(), strict=True))
 

@@ -55,9 +55,9 @@ class Load:
     interarrival: float
     runs: StrategyComparison
 
-    def mean(self, strategy: str, quantity: str) -> float:
+    def mean_of(self, strategy: str, quantity: str) -> float:
         """Mean of a quantity over the replications."""
-        return self.runs.mean(strategy, quantity)
+        return self.runs.mean_of(strategy, quantity)
 
     def values(self, strategy: str, quantity: str) -> Array:
         """A quantity of every replication."""
@@ -65,7 +65,7 @@ class Load:
 
     def ranks(self, quantity: str = "service") -> dict[str, int]:
         """Place of every strategy, the smallest mean first."""
-        order = sorted(STRATEGIES, key=lambda name: self.mean(name, quantity))
+        order = sorted(STRATEGIES, key=lambda name: self.mean_of(name, quantity))
         return {name: order.index(name) + 1 for name in STRATEGIES}
 
     def spread(self, quantity: str = "service") -> np.ndarray[Any, Any]:
@@ -77,7 +77,7 @@ class Load:
     @property
     def utilisation(self) -> float:
         """Mean over the strategies."""
-        return float(np.mean([self.mean(name, "utilisation") for name in STRATEGIES]))
+        return float(np.mean([self.mean_of(name, "utilisation") for name in STRATEGIES]))
 
     def rows(self) -> list[dict[str, Any]]:
         """One row for each strategy."""
@@ -92,7 +92,7 @@ class Load:
                 "interarrival_cycles": self.interarrival,
                 "strategy": name,
                 "rank": ranks[name],
-                "to_mc_elongated": self.mean(name, "service") / self.mean(STRATEGIES[0], "service"),
+                "to_mc_elongated": self.mean_of(name, "service") / self.mean_of(STRATEGIES[0], "service"),
                 "service_less_best_cycles": gap.mean,
                 "service_less_best_half_width_cycles": 0.0 if name == best else gap.half_width,
                 "service_less_best_verdict": gap.verdict,

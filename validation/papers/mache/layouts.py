@@ -43,7 +43,7 @@ def balance_claims(found: Sweep) -> Iterator[Finding]:
     yield _less(found, "MC", BALANCE, "the system is better balanced under MC-Elongated than under MC")
     for name in ("Paging", "MBS", "MC"):
         moves = {p: change(loads[0], loads[-1], name, BALANCE) for p, loads in found.items()}
-        peaks = {p: max(loads, key=lambda load: load.mean(name, BALANCE)) for p, loads in found.items()}
+        peaks = {p: max(loads, key=lambda load: load.mean_of(name, BALANCE)) for p, loads in found.items()}
         yield Finding(
             "M-25",
             f"{name}: the balance factor is smaller at the heaviest load than at the lightest",
@@ -59,7 +59,7 @@ def _less(found: Sweep, other: str, quantity: str, sentence: str) -> Finding:
     """Whether MC-Elongated has less of a quantity than another strategy, at every load."""
     every = [load for loads in found.values() for load in loads]
     gaps = [load.runs.difference("MC-Elongated", other, quantity) for load in every]
-    ratios = [load.mean(other, quantity) / load.mean("MC-Elongated", quantity) for load in every]
+    ratios = [load.mean_of(other, quantity) / load.mean_of("MC-Elongated", quantity) for load in every]
     return Finding(
         "M-24",
         f"{sentence}, at every load",

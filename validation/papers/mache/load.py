@@ -87,7 +87,7 @@ def _at_some(verdicts: list[str]) -> Verdict:
 
 
 def _ratio(load: Load, name: str, to: str) -> float:
-    return load.mean(name, "turnaround") / load.mean(to, "turnaround")
+    return load.mean_of(name, "turnaround") / load.mean_of(to, "turnaround")
 
 
 def _place(load: Load) -> str:

@@ -163,7 +163,7 @@ def _criteria(reading: Reading, loads: Sequence[Load]) -> Iterator[Finding]:
 
 
 def _scale(loads: Sequence[Load]) -> float:
-    ours = np.array([[load.mean(name, "service") for name in STRATEGIES] for load in loads])
+    ours = np.array([[load.mean_of(name, "service") for name in STRATEGIES] for load in loads])
     return printed_times.scale(ours, printed_times.printed_times(loads))
 
 

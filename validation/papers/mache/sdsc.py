@@ -96,9 +96,10 @@ def _claims(replay: Sequence[Load], drawn: Sequence[Load], source: str) -> Itera
     for own in drawn:
         percent = round(100 * own.io_share)
         here = [load for load in replay if load.io_share == own.io_share]
-        there = [own.mean(name, "service") for name in STRATEGIES]
+        there = [own.mean_of(name, "service") for name in STRATEGIES]
         taus = {
-            load.target: kendall([load.mean(name, "service") for name in STRATEGIES], there) for load in here
+            load.target: kendall([load.mean_of(name, "service") for name in STRATEGIES], there)
+            for load in here
         }
         middle = [tau for target, tau in taus.items() if abs(target - TARGET) < 0.06]
         means += middle

@@ -121,7 +121,7 @@ def claims(loads: Sequence[Load]) -> Iterator[Finding]:
     by_percent = {round(100 * load.io_share): load for load in loads}
     taus = {}
     for percent, load in by_percent.items():
-        ours = [load.mean(name, "service") for name in STRATEGIES]
+        ours = [load.mean_of(name, "service") for name in STRATEGIES]
         taus[percent] = kendall(ours, [float(paper[percent, name]) for name in STRATEGIES])
         order = sorted(STRATEGIES, key=load.ranks().__getitem__)
         yield Finding(
@@ -175,7 +175,7 @@ def claims(loads: Sequence[Load]) -> Iterator[Finding]:
 
 
 def _over_best(load: Load) -> float:
-    return load.mean("MC-Elongated", "service") / load.mean(load.runs.best(), "service")
+    return load.mean_of("MC-Elongated", "service") / load.mean_of(load.runs.best(), "service")
 
 
 def _best_or_tied(strategy: str, load: Load) -> Verdict:
@@ -219,7 +219,7 @@ def meets_specification(found: Sequence[Finding]) -> Verdict:
 
 def _dominance(by_percent: dict[int, Load]) -> Finding:
     """Whether the order at 20 % I/O is nearer to that of I/O alone than to that without any."""
-    times = {p: [by_percent[p].mean(name, "service") for name in STRATEGIES] for p in (100, 20, 0)}
+    times = {p: [by_percent[p].mean_of(name, "service") for name in STRATEGIES] for p in (100, 20, 0)}
     with_io, without = kendall(times[20], times[100]), kendall(times[20], times[0])
     ranks = {p: np.argsort(np.argsort(times[p])) for p in times}
     spearman = [float(np.corrcoef(ranks[20], ranks[p])[0, 1]) for p in (100, 0)]

@@ -67,7 +67,7 @@ class Sweep(Alternatives[tuple[X, str], Replications]):
             known = self.estimate((x, balancer))
             rows.append(
                 {self.axis: x, "balancer": balancer, "runs": run.replications}
-                | {name: self.mean((x, balancer), name) for name in run.values}
+                | {name: self.mean_of((x, balancer), name) for name in run.values}
                 | {
                     "slowdown_half_width": known.half_width,
                     "slowdown_geometric_over_runs": float(np.exp(np.log(self.values((x, balancer))).mean())),

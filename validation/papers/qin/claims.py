@@ -38,8 +38,8 @@ def rise(found: Sweep, claim: str, balancers: Sequence[str]) -> Iterator[Finding
             claim,
             f"{name}: the mean slowdown rises with the {found.axis}",
             all_above_zero(slope),
-            f"slope {_number(slope)}; {found.mean((found.xs[0], name)):.3g} at {found.xs[0]:g} to "
-            f"{found.mean((found.xs[-1], name)):.3g} at {found.xs[-1]:g}",
+            f"slope {_number(slope)}; {found.mean_of((found.xs[0], name)):.3g} at {found.xs[0]:g} to "
+            f"{found.mean_of((found.xs[-1], name)):.3g} at {found.xs[-1]:g}",
         )
 
 
@@ -183,7 +183,7 @@ def gains_of(found: Sweep, balancer: str) -> dict[str, Estimate]:
     """What a balancer takes off the slowdown of the better of CPU and memory, by application."""
     gains = {}
     for app in found.xs:
-        other = min(("CPU", "memory"), key=lambda name: found.mean((app, name)))
+        other = min(("CPU", "memory"), key=lambda name: found.mean_of((app, name)))
         gap = found.gap(app, balancer, other).difference
         gains[str(app)] = Estimate(-gap.mean, gap.half_width, gap.confidence, gap.replications)
     return gains
@@ -233,7 +233,7 @@ def applications(found: Sweep) -> Iterator[Finding]:
             "Q-15",
             f"{name}: the slowdown of LU is the largest",
             all_below_zero(*gaps),
-            ", ".join(f"{app} {found.mean((app, name)):.3g}" for app in found.xs),
+            ", ".join(f"{app} {found.mean_of((app, name)):.3g}" for app in found.xs),
         )
 
 

@@ -201,7 +201,7 @@ def _side_by_side(options: RunOptions) -> Finding:
         found.append(gap.difference)
         options.progress("figure 7, side by side", len(found), len(cases))
         if gap.verdict == "worse":
-            share = gap.mean / both.mean(both.best())
+            share = gap.mean / both.mean_of(both.best())
             later.append((share, f"{share:.1%} at ({k},{disks}), {fraction:.0%} of its capacity"))
     sooner = sum(each.high < 0.0 for each in found)
     return Finding(

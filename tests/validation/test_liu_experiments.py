@@ -172,10 +172,10 @@ def test_cells_of_other_choices_and_seeds_are_not_mistaken_for_each_other():
     ours = campaign(some, options, **kwargs).mean_of((some[0], 1), "makespan")
     short = campaign(some, options, choices=Choices(flits=5), **kwargs)
     other = campaign(some, replace(options, seed=8), **kwargs)
-    assert short.mean((some[0], 1), "makespan") != ours
-    assert other.mean((some[0], 1), "makespan") != ours
+    assert short.mean_of((some[0], 1), "makespan") != ours
+    assert other.mean_of((some[0], 1), "makespan") != ours
     # Of another length in flits, but the same bytes: short worms hold fewer channels.
-    assert short.mean((some[0], 1), "makespan") == pytest.approx(ours, rel=0.5)
+    assert short.mean_of((some[0], 1), "makespan") == pytest.approx(ours, rel=0.5)
 
 
 def test_figures_of_one_command_run_each_cell_once_and_leave_nothing_behind(monkeypatch):

@@ -107,7 +107,11 @@ def queue():
     from qmodels.networks import ManyServerQueue
 
     service = PhaseType.hyperexponential(weights=[0.9, 0.1], means=[0.5, 5.5])
-    return ManyServerQueue(PhaseType.erlang(phases=2, mean=0.4), service, servers=4).solve().wait.plot()
+    ax = ManyServerQueue(PhaseType.erlang(phases=2, mean=0.4), service, servers=4).solve().wait.plot()
+    ax.set(
+        title="wait before four servers", xlabel="seconds, t", ylabel="share of jobs that wait longer than t"
+    )
+    return ax
 
 
 CALLS = {"what-if": what_if, "policies": policies, "surface": surface, "queue": queue}

@@ -21,6 +21,7 @@ from phasefit.errors import ModelError
 
 # Okabe & Ito's colours: told apart by colour-blind readers too.
 BLUE, RED, GREY = "#0072B2", "#D55E00", "#666666"
+CYCLE = (BLUE, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", RED, GREY)
 
 _POINTS = 300
 _MOST_STEPS = 4000  # points of a step function beyond which a picture gains nothing

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from phasefit.arrays import Array
-from phasefit.plotting.fits import BLUE, axes_or_new
+from phasefit.plotting.fits import BLUE, CYCLE, axes_or_new
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _POINTS: Final = 300
 _MOST_BARS: Final = 40
 _MOST_LINES: Final = 10
+#: Of lines, beside the colours: shapes tell them apart without.
+_MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
+_STYLES: Final = ("-", "--")
 
 
 class DrawnColumns(Protocol):
@@ -64,14 +67,16 @@ def columns(table: pd.DataFrame, drawing: DrawnColumns, *, title: str = "", ax: 
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('load', 'response')
     """
-    ax = axes_or_new(ax)
     told = table if table.index.name is None else table.reset_index()
+    lines = bool(drawing.x) and told[drawing.x].dtype.kind in "iuf"
+    tall = 4.8 if lines else max(4.8, 0.2 * min(len(told), _MOST_BARS) + 1.0)  # a line of text for each bar
+    ax = axes_or_new(ax, figsize=(6.4, tall))
     ys = (drawing.y,) if isinstance(drawing.y, str) else drawing.y
     x, y = (
         label or (names if isinstance(names, str) else "").replace("_", " ")
         for label, names in zip(drawing.labels, (drawing.x, drawing.y), strict=True)
     )
-    if drawing.x and told[drawing.x].dtype.kind in "iuf":
+    if lines:
         _lines(ax, told, drawing, ys)
         ax.set(xlabel=x, ylabel=y)
         for axis in drawing.log:
@@ -93,6 +98,7 @@ def _lines(ax: Axes, table: pd.DataFrame, drawing: DrawnColumns, ys: tuple[str, 
     groups = [("", table)]
     if drawing.by:
         groups = [(str(name), part) for name, part in table.groupby(drawing.by, sort=False)]
+    drawn = 0
     for name, part in groups[:_MOST_LINES]:
         for y in ys:
             label = " ".join(text for text in (name, y.replace("_", " ") * (len(ys) > 1)) if text)
@@ -103,8 +109,12 @@ def _lines(ax: Axes, table: pd.DataFrame, drawing: DrawnColumns, ys: tuple[str, 
                 yerr=width,
                 label=label or None,
                 capsize=2,
-                marker="." if len(part) < 60 else None,
+                marker=_MARKERS[drawn % len(_MARKERS)] if len(part) < 60 else None,
+                markersize=4,
+                color=CYCLE[drawn % len(CYCLE)],
+                linestyle=_STYLES[drawn // len(CYCLE) % len(_STYLES)],
             )
+            drawn += 1
 
 
 def _bars(ax: Axes, table: pd.DataFrame, drawing: DrawnColumns, ys: tuple[str, ...]) -> None:
@@ -121,6 +131,7 @@ def _bars(ax: Axes, table: pd.DataFrame, drawing: DrawnColumns, ys: tuple[str, .
             places + (k - (len(ys) - 1) / 2.0) * thick,
             _floats(shown[y]),
             thick,
+            color=CYCLE[k % len(CYCLE)],
             xerr=_half_widths(shown, drawing),
             capsize=2,
             label=y.replace("_", " ") if len(ys) > 1 else None,

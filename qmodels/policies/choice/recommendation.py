@@ -140,7 +140,7 @@ class Recommendation(Result):
     def plot(self, ax: Any = None) -> Any:
         """Draw the candidates with the errors of the models; see `Result.plot`."""
         axes = super().plot(ax)
-        axes.set_xlabel(self.objective.label)
+        axes.set_xlabel(f"{self.objective.label} [{self.objective.unit}]".removesuffix(" []"))
         return axes
 
 

@@ -190,12 +190,13 @@ class WhatIf(Result):
         from phasefit.plotting import columns
 
         name = self.objective.name
-        priced = Drawing("money", name, by="at", labels=("money", self.objective.label))
-        across = Drawing("load", name, by="machine", labels=("load", self.objective.label))
+        height = f"{self.objective.label} [{self.objective.unit}]".removesuffix(" []")
+        priced = Drawing("money", name, by="at", labels=("money", height))
+        across = Drawing("load", name, by="machine", labels=("load", height))
         if self.prices:
             return columns(self.drawn(), priced, ax=ax)
-        told = self.drawn().sort_values("load")
-        machine = told[[axis.name for axis in self.axes]].astype(str).agg(", ".join, axis=1)
+        told = self.drawn().sort_values([*(axis.name for axis in self.axes), "load"])
+        machine = told.apply(lambda row: ", ".join(f"{row[a.name]} {a.name}" for a in self.axes), axis=1)
         return columns(told.assign(machine=machine if self.axes else ""), across, ax=ax)
 
     def record(self) -> dict[str, Any]:

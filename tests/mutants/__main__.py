@@ -3,7 +3,8 @@
 The changes are made by cosmic-ray. A sample of them is drawn with a seed; each is tried in a copy
 of the repository, with the tests that run its line, the quickest first, up to the first that fails.
 Those lines are known from one run of the whole suite with coverage contexts, kept in ``.mutants``
-until it is removed or ``--map`` is given.
+until it is removed or ``--map`` is given. What each mutant met is kept there, too, as long as its file
+is what it was: what was stopped, or was asked for a few with ``--most``, goes on where it ended.
 
 A mutant is drawn in two steps: a place in the code (an operator, a number, a decorator ...), each
 as likely, then one of the changes there. Bitwise operators are not put in the place of arithmetic
@@ -16,7 +17,9 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import hashlib
 import json
+import math
 import os
 import random
 import shutil
@@ -255,6 +258,41 @@ def tried(mutant: Mutant, tests: Tests, folder: Path) -> dict[str, object]:
     }
 
 
+class Journal:
+    """What mutants met, a line of JSON for each, with the file that was changed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: dict[tuple[str, str, int], dict[str, object]] = {}
+        if path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                one = json.loads(line)
+                self._known[one["of"], one["operator"], one["occurrence"]] = one
+
+    @staticmethod
+    def _key(mutant: Mutant) -> tuple[str, str, int]:
+        text = mutant.file.encode() + (ROOT / mutant.file).read_bytes()
+        return hashlib.sha256(text).hexdigest()[:16], mutant.operator, mutant.occurrence
+
+    def get(self, mutant: Mutant) -> dict[str, object] | None:
+        """What a mutant met, if its file is as it was then; a survivor may meet new tests."""
+        return self._known.get(self._key(mutant))
+
+    def add(self, mutant: Mutant, met: dict[str, object]) -> None:
+        """Write down what a mutant met."""
+        line = json.dumps({"of": self._key(mutant)[0], **met})
+        with open(self._path, "a", encoding="utf-8") as stream:
+            stream.write(line + "\n")
+
+
+def wilson(killed: int, tried: int) -> tuple[float, float]:
+    """95 % interval of a share."""
+    z, part = 1.959964, killed / tried
+    middle = (part + z * z / (2 * tried)) / (1 + z * z / tried)
+    half = z / (1 + z * z / tried) * math.sqrt(part * (1 - part) / tried + z * z / (4 * tried * tried))
+    return middle - half, middle + half
+
+
 def checked(tests: Tests, drawn: list[Mutant], folder: Path) -> None:
     """Stop unless a copy without any change is let live by the tests of the mutants."""
     names = sorted({name for mutant in drawn for name in tests.of(mutant)}, key=tests.seconds.get)
@@ -301,6 +339,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=20261121)
     parser.add_argument("-j", "--workers", type=int, default=2)
     parser.add_argument("--least", type=float, default=0.92, help="share that must be killed")
+    parser.add_argument("--most", type=int, default=10**9, help="of those that are not yet in the journal")
+    parser.add_argument("--again", action="store_true", help="try survivors of the journal once more")
     parser.add_argument("--map", action="store_true", help="run the suite again for its lines")
     parser.add_argument("--only", default="", help="a part of the core, as qmodels/markov/qbd")
     parser.add_argument("--tests", nargs="*", default=[], help="map with these; implies --map")
@@ -310,12 +350,18 @@ def main() -> int:
     every = [mutant for mutant in mutants() if mutant.file.startswith(given.only)]
     drawn = sample(every, given.size, given.seed)
     print(f"{len(drawn)} of {len(every)} mutants, seed {given.seed}", flush=True)
-    results = []
+    journal = Journal(KEPT / "journal.jsonl")
+    met = {mutant: journal.get(mutant) for mutant in drawn}
+    if given.again:
+        met = {m: one if one and one["outcome"] in ("killed", "endless") else None for m, one in met.items()}
+    to_try = [mutant for mutant in drawn if met[mutant] is None][: given.most]
+    print(f"{len(drawn) - sum(one is None for one in met.values())} in the journal", flush=True)
     with tempfile.TemporaryDirectory() as top, ThreadPoolExecutor(given.workers) as pool:
         free: SimpleQueue[Path] = SimpleQueue()
         for number in range(given.workers):
             free.put(copied(Path(top) / str(number)))
-        checked(tests, drawn, Path(top) / "0")
+        if to_try:
+            checked(tests, to_try, Path(top) / "0")
 
         def one(mutant: Mutant) -> dict[str, object]:
             folder = free.get()
@@ -324,15 +370,21 @@ def main() -> int:
             finally:
                 free.put(folder)
 
-        for number, found in enumerate(pool.map(one, drawn), start=1):
-            results.append(found)
+        for number, (mutant, found) in enumerate(zip(to_try, pool.map(one, to_try), strict=True), start=1):
+            met[mutant] = found
+            journal.add(mutant, found)
             place = f"{found['file']}:{found['line']} {found['operator']}"
             said = f"{found['outcome']}, {found['run']} of {found['tests']} tests"
             print(f"{number} {place}: {said}, {found['seconds']} s", flush=True)
-    (KEPT / "results.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+    results = [found for found in met.values() if found is not None]
     (KEPT / "survivors.md").write_text(survivors_table(results) + "\n", encoding="utf-8")
     killed = sum(one["outcome"] in ("killed", "endless") for one in results)
-    print(f"killed {killed} of {len(results)}, {killed / len(results):.1%}; see {KEPT}/survivors.md")
+    low, high = wilson(killed, len(results))
+    print(
+        f"killed {killed} of {len(results)}, {killed / len(results):.1%} (95 % interval {low:.1%} to "
+        f"{high:.1%}); "
+        f"{len(drawn) - len(results)} of the {len(drawn)} not tried; see {KEPT}/survivors.md"
+    )
     return int(killed < given.least * len(results))
 
 

@@ -17,7 +17,7 @@ from qmodels.errors import ModelError
 if TYPE_CHECKING:
     from qmodels.commands.surface_answer import Answer
     from qmodels.commands.surface_search import Wanted
-    from qmodels.io.subjects import TraceChoices
+    from qmodels.io.subjects import Subject, TraceChoices
 
 
 def register(app: typer.Typer) -> None:
@@ -60,7 +60,10 @@ def _surface(
     disk_price: Annotated[float, typer.Option(help="Price of a disk.")] = 1.0,
     target: Annotated[
         str | None,
-        typer.Option(help="P,D: the allotment you ask about; for runs, also which run to make next."),
+        typer.Option(
+            help="P,D: the allotment you ask about; for runs, also which run to make next. P alone where "
+            "all runs had the same disks."
+        ),
     ] = None,
     can_run: Annotated[
         str | None,
@@ -125,12 +128,13 @@ def _surface(
     named = column_map("--columns", columns)
     said = said_disks(disks, target, disk_counts)
     given = numbers("--processors", processors), numbers("--disks", said.disks)
+    alone = target is not None and said.target == target.strip() and target.strip().isdigit()
     choices = _choices(gap, run_on, on_disks, io_law, cpu_law, module, event)
     asked = _asked(
         budget=budget,
         processor_price=processor_price,
         disk_price=disk_price,
-        target=pair("--target", said.target),
+        target=None if alone else pair("--target", said.target),
         level=level,
         can_run=ranges("--can-run", can_run),
         run_budget=run_budget,
@@ -155,6 +159,8 @@ def _surface(
     if rivals and subject.fit is None:
         raise ModelError("--rivals puts simple forms through measured runs; give a table of runs (CSV)")
     answers.remarks(subject.remarks)
+    if alone:
+        asked["target"] = pair("--target", f"{said.target},{_only_disks(subject)}")
     wanted = _wanted(given, (subject.processors, subject.disks), asked)
     with at_work("comparing allotments"):
         found = answer(subject, wanted)
@@ -198,6 +204,14 @@ def _choices(
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _only_disks(subject: Subject) -> int:
+    """Return the disks of all measured runs; ModelError where they differ, or nothing was measured."""
+    disks = set() if subject.fit is None else set(subject.fit.allotments[:, 1].tolist())
+    if len(disks) != 1:
+        raise ModelError("--target must be processors,disks such as 64,8 where runs differ in disks")
+    return int(disks.pop())
 
 
 def _asked(**asked: Any) -> dict[str, Any]:

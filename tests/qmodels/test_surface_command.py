@@ -430,7 +430,7 @@ class TestATrace:
         ["--budget", "inf"],
         ["--disk-price", "0"],
         ["--processor-price", "-2"],
-        ["--target", "1"],
+        ["--target", "1,2,3"],
         ["--target", "0,4"],
         ["--level", "1"],
         ["--level", "nan"],
@@ -463,7 +463,7 @@ def test_a_range_holds_the_most_numbers_it_says_and_no_more(run):
         ["--processors", "0"],
         ["--disks", "4-2"],
         ["--budget", "-1"],
-        ["--target", "1"],
+        ["--target", "1,2,3"],
         ["--level", "2"],
         ["--run-on", "2"],
     ],
@@ -620,3 +620,20 @@ def test_a_superlinear_speedup_is_explained_below_the_table(run):
     said = out.count("is more than the processors alone could give")
     record = result_of(run("ESCAT-2", "--processors", "1,128", "--disks", "1,32", "--json")[0])
     assert said == (max(record["speedup"][1]) > 128)
+
+
+def test_target_of_processors_alone_is_on_the_disks_that_all_runs_had(run, tmp_path):
+    table = tmp_path / "one.csv"
+    rows = [f"{p},{2 + 60 / p}" for p in (1, 2, 4, 8)]
+    table.write_text("\n".join(["p,seconds", *rows]) + "\n")
+    given = ("--columns", "p=p,seconds=seconds", "--json")
+    alone, both = (result_of(run(table, "--target", at, *given)[0]) for at in ("16", "16,1"))
+    assert alone["fit"]["target"] == both["fit"]["target"]
+    assert alone["disks"] == [1.0]  # more of them say nothing
+
+
+def test_target_of_processors_alone_is_refused_where_disks_differ(run, runs):
+    for source in (runs, "QCRD-2"):
+        out, err, code = run(source, "--target", "16")
+        assert (out, code) == ("", 3)
+        assert "--target must be processors,disks such as 64,8 where runs differ in disks" in err

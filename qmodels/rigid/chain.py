@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -15,6 +15,9 @@ from qmodels.errors import ConvergenceError, MemoryBudgetError
 from qmodels.markov import stationary
 from qmodels.rigid import _kernels
 from qmodels.rigid.mix import RigidMix
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: States up to which the chain is solved by elimination.
 _FEW = 400
@@ -66,7 +69,7 @@ class Saturation(Result):
         names = ("throughput", "utilisation", "burstiness", "in_service", "states")
         return {name: getattr(self, name) for name in names} | {"blocked": self.blocked}
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """Return a row for each class."""
         import pandas as pd
 

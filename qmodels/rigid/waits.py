@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, UnstableError
 from qmodels.rigid.chain import Saturation, saturate
 from qmodels.rigid.mix import RigidMix
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Loads for which an error is stated; below and above it the wait is to be simulated.
 LEAST_LOAD, LARGEST_LOAD = 0.6, 0.95
@@ -55,7 +58,7 @@ class RigidWaits(Result):
         names = ("arrival_rate", "load", "mean_wait")
         return {name: getattr(self, name) for name in names} | {"by_class": self.by_class}
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """Return a row for each class."""
         import pandas as pd
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,9 @@ from validation.jobs.disciplines import AbstractDiscipline, find_discipline
 from validation.rigid.mixes import draw_jobs, simulate_saturated
 from validation.rigid.model import RigidJobs
 from validation.rigid.simulator import simulate_rigid
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Loads at which the waits are simulated: the closer, the steeper the waits rise.
 PILOTS = (0.5, 0.62, 0.72, 0.8, 0.87, 0.93)
@@ -93,7 +96,7 @@ class WaitCurve(Result):
         waits = [{"load": x, **each.to_dict()} for x, each in zip(self.loads, self.waits, strict=True)]
         return {"throughput": self.throughput, "mean_run": self.run, "waits": waits}
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """Return a row for each load that was simulated."""
         import pandas as pd
 

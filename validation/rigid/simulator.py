@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from qmodels.errors import ModelError
 from validation.jobs.disciplines import EASY, AbstractDiscipline, Conservative, Waiting, find_discipline
 from validation.rigid import _kernels as kernels
 from validation.rigid.model import RigidJobs, RigidMachine, Weights
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _PASSING = {
     "nobody": kernels.IN_ORDER,
@@ -80,7 +83,7 @@ class RigidRun(Result):
             "utilisation": self.utilisation,
         }
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """Return a row for each job."""
         import pandas as pd
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy.stats import spearmanr, t
@@ -21,6 +21,9 @@ from validation.rigid.mixes import saturated_rates
 from validation.rigid.model import RigidJobs
 from validation.rigid.months import SiteLog, in_use, waited_beside_idle
 from validation.rigid.simulator import simulate_rigid
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Usable parts of the machine and caps per user, as parts of the machine, that are tried; infinity is no cap.
 PARTS: Final = (1.0, 0.95, 0.9, 0.85, 0.8)
@@ -203,7 +206,7 @@ class SiteReading(Result):
             "next_month": None if self.next_month is None else self.next_month.to_dict(),
         }
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """Return a row for each whole month."""
         import pandas as pd
 

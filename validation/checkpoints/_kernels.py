@@ -380,7 +380,7 @@ def _copied(state, j, rng):
     if storage.now >= storage.from_:
         _stall_counted(state, j, storage.now - job.stood)
     job.captured = job.kept_back
-    _asks(state, j, 0, rng)
+    _asks(state, j, np.int64(0), rng)
     _works_on(state, j, rng)
 
 
@@ -389,13 +389,13 @@ def _falls_due(state, j, rng):
     job, now = state.jobs[j], state.storage[0].now
     of = state.classes[job.of]
     if of.mode == WAITING_WORKS:
-        _asks(state, j, 0, rng)
+        _asks(state, j, np.int64(0), rng)
         return
     _stops(state, j, STILL)
     job.stood = now
     if of.mode == BLOCKING:
         job.captured = job.kept_back
-        _asks(state, j, 0, rng)
+        _asks(state, j, np.int64(0), rng)
     elif job.transfer != NO_TRANSFER:
         job.owed = 1
         _set_timer(state, j)
@@ -472,7 +472,7 @@ def _comes_back(state, j, rng):
     job, storage = state.jobs[j], state.storage[0]
     job.kind = RESTORING
     job.fails = storage.now + state.classes[job.of].mtbf * rng.standard_exponential()
-    _asks(state, j, 1, rng)
+    _asks(state, j, np.int64(1), rng)
 
 
 @njit(**INLINED)
@@ -523,7 +523,7 @@ def play(state, until, rng):
     classes = state.classes
     while True:
         own = state.timed_key[state.timed[0]]
-        time, ending = own, -1
+        time, ending = own, np.int64(-1)  # a literal would make a copy of all that it is handed to
         if storage.moving > 0:
             for c in range(classes.size):
                 first = classes[c].first

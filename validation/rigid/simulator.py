@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from phasefit.arrays import Array, Ints
 from phasefit.checks import whole_number
 from phasefit.records import Drawing, Result
-from qmodels.errors import ModelError
+from qmodels.errors import MemoryBudgetError, ModelError
 from validation.jobs.disciplines import EASY, AbstractDiscipline, Conservative, Waiting, find_discipline
 from validation.rigid import _kernels as kernels
 from validation.rigid.model import RigidJobs, RigidMachine, Weights
@@ -28,6 +28,9 @@ _PASSING = {
     "anybody": kernels.ANY,
     "planned": kernels.PLANNED,
 }
+
+#: Numbers that the plan of all that wait may hold: 2 GB.
+_MOST_PLANNED = 250_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,14 +194,17 @@ def _starts(
     """Return the start of each job by the compiled loop."""
     layout = _Layout.of(jobs, machine)
     start = np.empty(len(jobs))
+    rules, sizes = layout.rules(discipline, capped=cap is not None, backlog=backlog)
+    held_by = _caps(jobs, cap)
     kernels.simulate(
         *columns(jobs, discipline, layout),
         np.empty(0, np.int64) if jobs.leave is None else np.argsort(jobs.leave, kind="stable"),
         *layout.steps,
-        _caps(jobs, cap),
-        layout.rules(discipline, capped=cap is not None, backlog=backlog),
+        held_by,
+        rules,
         np.empty(0) if weights is None else weights.numbers(machine, np.unique(jobs.user).size),
         start,
+        kernels.tables(len(jobs), held_by.size, layout.free, dynamic=weights is not None, **sizes),
     )
     start.setflags(write=False)
     return start
@@ -253,8 +259,8 @@ class _Layout:
 
     def rules(
         self, discipline: AbstractDiscipline, *, capped: bool = False, backlog: int = 0
-    ) -> tuple[np.int64, ...]:
-        """Return who may pass, whether strictly in time, depth, backlog, and what tables are to hold."""
+    ) -> tuple[tuple[np.int64, ...], dict[str, int]]:
+        """Return who may pass, whether strictly in time, depth and backlog, and what tables are to hold."""
         kind = type(discipline)
         if kind.passers is not AbstractDiscipline.passers and kind.passes == "nobody":
             raise ModelError(
@@ -269,8 +275,17 @@ class _Layout:
             depth = -1 if discipline.depth is None else discipline.depth
         gained = int(np.maximum(self.steps[1][:, 1], 0).sum())
         slots = min(self.nodes.size, int(self.free[:, 0].sum()) + gained) + 1
-        rules = _PASSING[kind.passes], strict, depth, backlog, capped, slots, self.nodes.max()
-        return tuple(map(np.int64, rules))
+        rows = 0
+        if kind.passes == "planned":
+            planned = self.nodes.size if depth < 0 else min(depth + 1, self.nodes.size)
+            rows = slots + planned + 2
+            if rows * self.free.size > _MOST_PLANNED:
+                raise MemoryBudgetError(
+                    f"to plan {planned:,} jobs on {len(self.free):,} nodes takes {rows * self.free.size * 8e-9:.0f} "
+                    f"GB; plan fewer behind the first: Conservative(depth=1000)"
+                )
+        rules = tuple(map(np.int64, (_PASSING[kind.passes], strict, depth, backlog, capped)))
+        return rules, {"slots": slots, "most": int(self.nodes.max()), "rows": rows}
 
 
 def _steps(machine: RigidMachine, group_of: list[int], free: Ints) -> tuple[Array, Ints]:

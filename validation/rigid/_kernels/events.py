@@ -3,21 +3,23 @@
 The queue is a segment tree over the places of its order. A node of the tree holds the least need
 and the least limit below it, and how many wait there, so the next job that may pass is found
 without looking at those that may not. A machine that is a number of processors is one node with
-one resource. Tables are packed into few arrays: each costs time when the loop is compiled.
+one resource. Nothing is allocated here, and tables are packed into few arrays: each costs time when
+the loop is compiled.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
+from phasefit.arrays import Array, Ints
 from validation.rigid._kernels import planning
 
 #: A literal that is handed on makes a copy of all that it is handed to, hence `np.int64(1)`.
-COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy"}
+COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
 WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
 
 NOBODY = 2.0**62  #: need of a place where nobody waits
@@ -212,43 +214,78 @@ def _order(waiting, queued, now, jobs, times, weights, usage, score):
         waiting[at] = job
 
 
+class Tables(NamedTuple):
+    """What the loop works on."""
+
+    tree: Array
+    heap: Array  #: what runs, by what happens
+    ends: Array  #: the same, by the limits
+    held: Ints
+    later: Ints
+    when: Array
+    room: Ints
+    score: Array
+    usage: Array
+    place: Ints
+    job_at: Ints
+    waiting: Ints
+    use: Ints
+    kept_back: Ints
+    kept_next: Ints
+
+
+def tables(count: int, users: int, free: Ints, *, slots: int, most: int, dynamic: bool, rows: int) -> Tables:
+    """Return what the loop works on.
+
+    Parameters
+    ----------
+    count, users : int
+        Jobs and users.
+    free : (nodes, resources) ndarray
+        What the machine has.
+    slots, most : int
+        Rows for jobs that run, and most nodes of a job.
+    dynamic : bool
+        Whether the order is made anew at every event.
+    rows : int
+        Of the plan of all that wait; 0 where none is made.
+    """
+    half = 1 << max(count - 1, 0).bit_length()
+    tree = np.empty((2 * half, 3))
+    tree[:] = NOBODY, math.inf, 0.0
+    waiting, whole = count if dynamic else 1, np.int64
+    return Tables(
+        tree, np.empty((slots, 2)), np.empty((slots, 2)), np.empty((count, most), np.int32),
+        np.empty_like(free), np.empty(rows), np.empty((rows, *free.shape), whole), np.empty(waiting),
+        np.zeros(users), np.empty(count, whole), np.empty(count, whole), np.empty(waiting, whole),
+        np.zeros(users, whole), np.full(users, -1, whole), np.empty(count, whole),
+    )  # fmt: skip
+
+
 @njit(**COMPILED)
-def simulate(jobs, times, per_node, admitted, free, leaves, step_time, steps, caps, rules, weights, start):
+def simulate(
+    jobs, times, per_node, admitted, free, leaves, step_time, steps, caps, rules, weights, start, work
+):
     """Fill `start` with the start of each job; NaN where it never starts.
 
     Columns of `jobs`: processors, place in the order, user, nodes, class; of `times`: submission, run,
     limit, withdrawal. `leaves` are jobs in order of withdrawal; `steps` are changes of the machine,
     a node and what its resources change by. `rules`: who may pass, whether strictly in time (or, where
     all are planned, by whole nodes), jobs looked at, jobs that always wait (until there are no more),
-    whether there are caps, rows for jobs that run, most nodes of a job. With `weights` (as
-    `Weights.numbers`) the order is made anew at every event. `free` is used up.
+    whether there are caps. With `weights` (as `Weights.numbers`) the order is made anew at every
+    event. `free` is used up, and so is `work`, from `tables`.
     """
-    n = start.size
-    half = 1
-    while half < n:
-        half *= 2
-    tree = np.empty((2 * half, 3))
-    for node in range(2 * half):
-        tree[node, 0], tree[node, 1], tree[node, 2] = NOBODY, math.inf, 0.0
-    passing, strict, depth, backlog, capped, slots, most = rules
+    n, half = start.size, work.tree.shape[0] // 2
+    tree, heap, ends, held, later, when, room, score, usage = work[:9]
+    place, job_at, waiting, use, kept_back, kept_next = work[9:]
+    passing, strict, depth, backlog, capped = rules
     dynamic, leaving = weights.size > 0, leaves.size > 0
-    place, job_at = np.empty(n, np.int64), np.empty(n, np.int64)
     for job in range(n):
         place[job], job_at[jobs[job, 1]] = jobs[job, 1], job
-    waiting, score = np.empty(n if dynamic else 1, np.int64), np.empty(n if dynamic else 1)
-    heap, ends = np.empty((slots, 2)), np.empty((slots, 2))  # by what happens, and by the limits
-    held = np.empty((n, most), np.int32)
-    later = np.empty_like(free)
-    use, usage = np.zeros(caps.size, np.int64), np.zeros(caps.size)
-    kept_back, kept_next = np.empty(caps.size, np.int64), np.empty(n, np.int64)
-    for u in range(caps.size):
-        kept_back[u] = -1
     running = queued = came = left = step = filled = 0
     now, total = 0.0, _spare(free)
     head, shadow, extra, last, stale = -1, math.inf, NOBODY, half, False
-    planned = passing == PLANNED
-    rows, when = 0, np.empty(slots + 2 if planned else 0)
-    room = np.empty((when.size, free.shape[0], free.shape[1]), np.int64)
+    rows, planned = 0, passing == PLANNED
     for job in range(n):
         start[job] = math.nan
     while True:
@@ -371,7 +408,6 @@ def simulate(jobs, times, per_node, admitted, free, leaves, step_time, steps, ca
                     when, room, rows, job, times[job, 2], jobs[job, 3], per_node, admitted, held
                 )
                 if row >= 0:
-                    when, room = planning.grown(when, room, rows)
                     whole = strict and row > 0  # what runs keeps what it holds
                     rows = planning.reserve(
                         when, room, rows, row, job, times[job, 2], jobs[job, 3], per_node, held, whole

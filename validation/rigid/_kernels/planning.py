@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import njit
 
 #: As in the loop that calls these.
-WITHIN: Any = {"cache": True, "nogil": True, "error_model": "numpy", "no_cpython_wrapper": True}
+WITHIN: Any = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cpython_wrapper": True,
+}
 
 
 @njit(**WITHIN)
@@ -17,18 +22,6 @@ def _copy(room, to, row):
     for node in range(room.shape[1]):
         for r in range(room.shape[2]):
             room[to, node, r] = room[row, node, r]
-
-
-@njit(**WITHIN)
-def grown(when, room, rows):
-    """Return tables with room for one row more than `rows`."""
-    if rows < when.size:
-        return when, room
-    times = np.empty(2 * when.size + 2)
-    free = np.empty((times.size, room.shape[1], room.shape[2]), np.int64)
-    times[: when.size] = when
-    free[: when.size] = room
-    return times, free
 
 
 @njit(**WITHIN)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qmodels.errors import ModelError
+from qmodels.errors import MemoryBudgetError, ModelError
 from tests.naive import rigid as naive
 from validation import Machine, Mesh
 from validation.jobs import JobStream
@@ -104,6 +104,16 @@ def test_planned_job_keeps_its_cores_or_its_whole_node():
     assert simulate_rigid(jobs, machine, "conservative").start.tolist() == [0, 1, 10, 3]
     by_nodes = Conservative(whole_nodes=True)
     assert simulate_rigid(jobs, machine, by_nodes).start.tolist() == [0, 1, 10, 10]
+
+
+def test_plan_that_does_not_fit_in_memory_is_refused_with_a_depth():
+    n = 30_000
+    jobs = RigidJobs(np.arange(n), np.ones(n, int), np.ones(n))
+    machine = RigidMachine([NodeGroup(4000, 1)])
+    with pytest.raises(MemoryBudgetError, match=r"takes [0-9]+ GB; plan fewer: Conservative\(depth=1000\)"):
+        simulate_rigid(jobs, machine, "conservative")
+    few = jobs.of(np.arange(50))
+    assert simulate_rigid(few, machine, Conservative(depth=5)).mean_wait == 0.0
 
 
 def test_nobody_planned_is_delayed():

@@ -281,8 +281,8 @@ class _Layout:
             rows = slots + planned + 2
             if rows * self.free.size > _MOST_PLANNED:
                 raise MemoryBudgetError(
-                    f"to plan {planned:,} jobs on {len(self.free):,} nodes takes {rows * self.free.size * 8e-9:.0f} "
-                    f"GB; plan fewer behind the first: Conservative(depth=1000)"
+                    f"to plan {planned:,} jobs on {len(self.free):,} nodes takes "
+                    f"{rows * self.free.size * 8e-9:.0f} GB; plan fewer: Conservative(depth=1000)"
                 )
         rules = tuple(map(np.int64, (_PASSING[kind.passes], strict, depth, backlog, capped)))
         return rules, {"slots": slots, "most": int(self.nodes.max()), "rows": rows}

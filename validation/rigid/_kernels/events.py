@@ -264,8 +264,8 @@ def tables(count: int, users: int, free: Ints, *, slots: int, most: int, dynamic
 
 @njit(**COMPILED)
 def simulate(
-    jobs, times, per_node, admitted, free, leaves, step_time, steps, caps, rules, weights, start, work
-):
+    jobs, times, per_node, admitted, free, leaves, step_time, steps, caps, rules, weights, start, kept
+):  # fmt: skip
     """Fill `start` with the start of each job; NaN where it never starts.
 
     Columns of `jobs`: processors, place in the order, user, nodes, class; of `times`: submission, run,
@@ -273,11 +273,11 @@ def simulate(
     a node and what its resources change by. `rules`: who may pass, whether strictly in time (or, where
     all are planned, by whole nodes), jobs looked at, jobs that always wait (until there are no more),
     whether there are caps. With `weights` (as `Weights.numbers`) the order is made anew at every
-    event. `free` is used up, and so is `work`, from `tables`.
+    event. `free` is used up, and so is `kept`, from `tables`.
     """
-    n, half = start.size, work.tree.shape[0] // 2
-    tree, heap, ends, held, later, when, room, score, usage = work[:9]
-    place, job_at, waiting, use, kept_back, kept_next = work[9:]
+    n, half = start.size, kept.tree.shape[0] // 2
+    tree, heap, ends, held, later, when, room, score, usage = kept[:9]
+    place, job_at, waiting, use, kept_back, kept_next = kept[9:]
     passing, strict, depth, backlog, capped = rules
     dynamic, leaving = weights.size > 0, leaves.size > 0
     for job in range(n):

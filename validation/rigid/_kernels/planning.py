@@ -7,13 +7,8 @@ from typing import Any
 from numba import njit
 
 #: As in the loop that calls these.
-WITHIN: Any = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "_nrt": False,
-    "no_cpython_wrapper": True,
-}
+COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
 
 
 @njit(**WITHIN)

@@ -59,6 +59,11 @@ def test_site_that_backfills_on_its_whole_machine_is_explained_by_that():
     ratios = {each.name: each for each in reading.changes}
     assert ratios["load -10 %"].ratio < 1.0
     assert ratios["5 % more nodes"].ratio <= 1.0
+    known = [each.ratio for each in reading.by_load if not each.note]
+    assert known == sorted(known)
+    assert known[0] < 1.0 < known[3]
+    same = [(each.ratio, each.low, each.high) for each in reading.by_load[2:4]]
+    assert same == [(ratios[n].ratio, ratios[n].low, ratios[n].high) for n in ("load -10 %", "load +10 %")]
 
 
 def test_changes_that_were_asked_for_come_first_and_leave_the_usual_ones_as_they_are():
@@ -186,7 +191,7 @@ def test_command_writes_page_and_json(tmp_path):
     result = json.loads(done.stdout)["result"]
     assert result["has_limits"] is False
     assert result["what_if"][0]["name"] == "backfilling=FCFS"
-    assert {each.name for each in folder.iterdir()} >= {"report.html", "report.json", "months.png"}
+    assert {each.name for each in folder.iterdir()} >= {"report.html", "report.json", "months.png", "load.png"}
     assert "never checked at your site" in (folder / "report.html").read_text()
 
 

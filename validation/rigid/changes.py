@@ -215,6 +215,8 @@ def _factor(text: str) -> float:
     return float(text)
 
 
+#: Loads of the curve over the load, by that of today.
+LOADS: Final = (0.7, 0.8, 0.9, 1.1, 1.2, 1.3)
 #: By key: the field it gives, and how it is read; and how it is written.
 _READ: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "load": ("load", _factor),
@@ -273,8 +275,8 @@ def site_changes(
     recent: RigidJobs,
     fit: tuple[float, float] | None,
     saturation: Callable[[SiteChange], float],
+    changes: Sequence[SiteChange],
     *,
-    asked: Sequence[SiteChange] = (),
     resamples: int,
     seed: int,
     progress: Progress = no_progress,
@@ -291,8 +293,8 @@ def site_changes(
         Usable part and cap; None for the whole machine without a cap.
     saturation : callable
         Share of the machine that the mix can use at most under the rule of a change; NaN if not known.
-    asked : sequence of SiteChange
-        Further changes, before the usual ones.
+    changes : sequence of SiteChange
+        The changes.
     resamples : int
         Times that days are drawn anew.
     seed : int
@@ -308,7 +310,6 @@ def site_changes(
     span = max(float(recent.submit[-1] - recent.submit[0]), DAY)
     offered = recent.work / (part * log.processors * span)
     found = []
-    changes = [*asked, *usual_changes(log, cap)]
     for done, change in enumerate(changes):
         progress("changes", done, len(changes))
         if _lacks(log, change):

@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter, ScalarFormatter
 
 from qmodels.plotting.style import axes_or_new, set_legend_below
 from validation.analysis.plotting import COLOURS, clock_unit
+from validation.rigid.changes import LOADS
 
+#: Ticks of ratios of waits.
+_TIMES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 #: Columns of the strip of utilisation.
 _COLUMNS = 200
 
@@ -100,6 +104,39 @@ def strip(reading: Any, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("day")
     ax.set_ylabel("share")
     ax.set_ylim(0.0, 1.05)
+    ax.grid(alpha=0.3)
+    set_legend_below(ax)
+    return ax
+
+
+def loads(reading: Any, ax: Axes | None = None) -> Axes:
+    """Draw the mean wait over the load, by that of today, with what the mix can use at most.
+
+    Parameters
+    ----------
+    reading : SiteReading
+        What is drawn.
+    ax : Axes, optional
+        Where to; a figure of its own if left out.
+
+    Returns
+    -------
+    Axes
+        The same.
+    """
+    ax = axes_or_new(ax, figsize=(5.4, 3.2))
+    known = [(f, c.ratio, c.low, c.high) for f, c in zip(LOADS, reading.by_load, strict=True) if not c.note]
+    rows = np.array(sorted([*known, (1.0, 1.0, 1.0, 1.0)]))
+    asked = 100.0 * reading.load * rows[:, 0]
+    ax.fill_between(asked, rows[:, 2], rows[:, 3], color=COLOURS[0], alpha=0.2, label="90 % interval")
+    ax.plot(asked, rows[:, 1], "o-", color=COLOURS[0], label="mean wait by that of today")
+    ax.axvline(100.0 * reading.load, color=COLOURS[1], linestyle="--", label="load of today")
+    ax.set_xlabel("load, percent of the machine")
+    ax.set_ylabel("times today's mean wait")
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter(ScalarFormatter())
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.set_yticks([tick for tick in _TIMES if rows[:, 2].min() <= tick <= rows[:, 3].max()])
     ax.grid(alpha=0.3)
     set_legend_below(ax)
     return ax

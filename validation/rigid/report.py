@@ -132,6 +132,11 @@ def site_report(reading: SiteReading, source: str) -> Report:
         "Share of the machine that this mix can use, with 90 % intervals, and the share asked for.",
         lambda: (plotting.saturation(reading, page_axes()).get_figure(), _saturation_words(reading)),
     )
+    over_load = Picture(
+        "load",
+        "Mean wait over the load, by that of today. Where the line ends the queue would grow.",
+        lambda: (plotting.loads(reading, page_axes()).get_figure(), _load_words(reading)),
+    )
     columns: dict[str, Callable[[Any], str | None]] = {
         "change": lambda change: change.name,
         "all jobs": _ratio,
@@ -147,7 +152,8 @@ def site_report(reading: SiteReading, source: str) -> Report:
             f"Each ratio is {_NEVER_CHECKED}; multiply the recorded wait by it. By sizes where a class has "
             f"enough jobs."
         )
-        sections.append(Section("what-if", "What changes would do", [grid, words]))
+        pictures = [over_load] if any(not each.note for each in reading.by_load) else []
+        sections.append(Section("what-if", "What changes would do", [grid, words, *pictures]))
     rows = [
         {"change": c.name, "sizes": size, "ratio": r, "low": low, "high": high}
         for c in reading.changes
@@ -238,6 +244,12 @@ def _strip_words(reading: SiteReading) -> str:
     return (
         f"In use on average {used.mean():.0%}, between {used.min():.0%} and {used.max():.0%} by twentieths."
     )
+
+
+def _load_words(reading: SiteReading) -> str:
+    """Return the figure of loads in words."""
+    said = [f"{each.name}: {each.note or f'{each.ratio:.2f}'}" for each in reading.by_load]
+    return f"Mean wait by that of today at {'; '.join(said)}."
 
 
 def _saturation_words(reading: SiteReading) -> str:

@@ -16,7 +16,14 @@ from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
 from validation.analysis.seeding import stream
 from validation.jobs.disciplines import EASY
-from validation.rigid.changes import ChangedWaits, SiteChange, days_drawn, site_changes
+from validation.rigid.changes import (
+    LOADS,
+    ChangedWaits,
+    SiteChange,
+    days_drawn,
+    site_changes,
+    usual_changes,
+)
 from validation.rigid.mixes import saturated_rates
 from validation.rigid.model import RigidJobs
 from validation.rigid.months import SiteLog, in_use, waited_beside_idle
@@ -139,6 +146,8 @@ class SiteReading(Result):
         By discipline.
     changes : tuple of ChangedWaits
         What changes would do.
+    by_load : tuple of ChangedWaits
+        The same of the loads of `LOADS`; empty where there are too few jobs.
     next_month : NextMonth or None
         None where there are too few months.
     beside : (n,) ndarray
@@ -155,6 +164,7 @@ class SiteReading(Result):
     fit: MonthlyFit | None
     saturated: tuple[SaturatedSite, ...]
     changes: tuple[ChangedWaits, ...]
+    by_load: tuple[ChangedWaits, ...]
     next_month: NextMonth | None
     beside: Array = field(repr=False)
 
@@ -203,6 +213,10 @@ class SiteReading(Result):
             "fit": None if fit is None else {n: getattr(fit, n) for n in fit.__annotations__ if n != "waits"},
             "saturated": [each.to_dict() for each in self.saturated],
             "what_if": [each.to_dict() for each in self.changes],
+            "by_load": [
+                {"factor": factor, **each.to_dict()}
+                for factor, each in zip(LOADS, self.by_load, strict=False)
+            ],
             "next_month": None if self.next_month is None else self.next_month.to_dict(),
         }
 
@@ -274,12 +288,13 @@ def read_site(
     recent = _recent(log)
     saturated = _saturated(log, recent, resamples, seed)
     shares = {each.name: each.share for each in saturated}
-    changes = site_changes(
+    asked = [*what_ifs, *usual_changes(log, math.inf if fit is None else fit.cap)]
+    changed = site_changes(
         log,
         recent,
         None if fit is None else (fit.part, fit.cap),
         lambda change: shares.get(_case(change), math.nan),
-        asked=what_ifs,
+        [*asked, *(SiteChange(f"load x {factor:g}", load=factor) for factor in LOADS)],
         resamples=resamples,
         seed=seed,
         progress=progress or no_progress,
@@ -293,7 +308,8 @@ def read_site(
         recorded=recorded,
         fit=fit,
         saturated=saturated,
-        changes=changes,
+        changes=changed[: len(asked)],
+        by_load=changed[len(asked) :],
         next_month=forecast(recorded),
         beside=beside,
     )

@@ -65,3 +65,46 @@ def starts(
                 extra -= 0 if in_time else need[j]
                 begin(j, now)
     return [start[j] for j in jobs]
+
+
+def planned_on_nodes(submit, run, limit, nodes, per_node, admitted, have, *, whole=False):
+    """Starts where all that wait are planned on named nodes, second by second; times are whole numbers.
+
+    `per_node` and `have` hold a tuple of resources for each job and each node, `admitted` the nodes of a job.
+    """
+    start, on, now = {}, {}, 0
+    while len(start) < len(submit):
+        held = {}  # by second, node and resource
+
+        def take(j, begin, places, everything, held=held):
+            for t in range(begin, begin + limit[j]):
+                for k in places:
+                    for r, x in enumerate(per_node[j]):
+                        held[t, k, r] = held.get((t, k, r), 0) + (have[k][r] + 1 if everything else x)
+
+        def places(j, begin, held=held):
+            """The first nodes that have room throughout."""
+            span = range(begin, begin + limit[j])
+            good = [
+                k
+                for k in admitted[j]
+                if all(
+                    held.get((t, k, r), 0) + x <= have[k][r] for t in span for r, x in enumerate(per_node[j])
+                )
+            ]
+            return good[: nodes[j]] if len(good) >= nodes[j] else None
+
+        for j in start:
+            if start[j] + run[j] > now:
+                take(j, start[j], on[j], False)
+        for j in range(len(submit)):
+            if submit[j] <= now and j not in start:
+                begin = now
+                while places(j, begin) is None:
+                    begin += 1
+                found = places(j, begin)
+                take(j, begin, found, whole and begin > now)
+                if begin == now:
+                    start[j], on[j] = now, found
+        now += 1
+    return [start[j] for j in range(len(submit))]

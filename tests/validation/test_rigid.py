@@ -106,6 +106,29 @@ def test_planned_job_keeps_its_cores_or_its_whole_node():
     assert simulate_rigid(jobs, machine, by_nodes).start.tolist() == [0, 1, 10, 10]
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_plans_on_nodes_are_those_of_the_naive_simulator(seed):
+    rng = np.random.default_rng([38, 9, seed])
+    n, plain = int(rng.integers(4, 14)), int(rng.integers(1, 4))
+    have = [(4, 8, 0)] * plain + [(4, 20, 1)]
+    groups = [NodeGroup(plain, 4, memory=8), NodeGroup(1, 4, memory=20, gpus=1, features=("big",))]
+    submit, run = np.sort(rng.integers(0, 20, n)), rng.integers(1, 12, n)
+    limit, cores, memory = run + rng.integers(0, 8, n), rng.integers(1, 5, n), rng.integers(0, 9, n)
+    nodes = np.where(rng.random(n) < 0.6, 1, rng.integers(1, plain + 2, n))
+    big = (nodes == 1) & (rng.random(n) < 0.2)
+    memory = np.where(big, 2 * memory, memory)
+    wanted = np.stack([cores, memory, big], axis=1).tolist()
+    admitted = [[plain] if big[j] else list(range(plain + 1)) for j in range(n)]
+    jobs = RigidJobs(
+        submit, cores * nodes, run, limit=limit, nodes=nodes, memory=memory, gpus=big.astype(int),
+        place=["big" if each else "" for each in big],
+    )  # fmt: skip
+    whole = bool(seed % 2)
+    found = simulate_rigid(jobs, RigidMachine(groups), Conservative(whole_nodes=whole)).start.tolist()
+    columns = [column.tolist() for column in (submit, run, limit, nodes)]
+    assert found == naive.planned_on_nodes(*columns, wanted, admitted, have, whole=whole)
+
+
 def test_plan_that_does_not_fit_in_memory_is_refused_with_a_depth():
     n = 30_000
     jobs = RigidJobs(np.arange(n), np.ones(n, int), np.ones(n))

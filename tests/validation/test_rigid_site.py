@@ -191,7 +191,12 @@ def test_command_writes_page_and_json(tmp_path):
     result = json.loads(done.stdout)["result"]
     assert result["has_limits"] is False
     assert result["what_if"][0]["name"] == "backfilling=FCFS"
-    assert {each.name for each in folder.iterdir()} >= {"report.html", "report.json", "months.png", "load.png"}
+    assert {each.name for each in folder.iterdir()} >= {
+        "report.html",
+        "report.json",
+        "months.png",
+        "load.png",
+    }
     assert "never checked at your site" in (folder / "report.html").read_text()
 
 

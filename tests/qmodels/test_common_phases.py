@@ -159,6 +159,22 @@ def test_a_component_that_takes_next_to_nothing_is_not_followed():
     assert found.io[:, -1] == pytest.approx([3.0, 3.0])
 
 
+@pytest.mark.parametrize(
+    ("gaps", "kept"),
+    [
+        ((0.02, 0.02), False),  # next to nothing of 49 and 25 s, in both runs: it counts as I/O
+        ((0.02, 2.0), True),  # of one run only: it is followed
+    ],
+)
+def test_a_component_is_left_out_only_if_it_is_next_to_nothing_in_every_run(gaps, kept):
+    patterns = [[*scaled(p), (3.0, last), (2.0, 1.0)] for p, last in zip((1, 2), gaps, strict=True)]
+    runs = [run(p, each, operations=1) for p, each in zip((1, 2), patterns, strict=True)]
+    found = common_phases(runs, gap=0.01)
+    cpu = found.cpu[:, -2]
+    assert cpu == pytest.approx(gaps if kept else (0.0, 0.0), abs=1e-9)
+    assert found.io[:, -2] == pytest.approx([3.0, 3.0] if kept else [3.02, 3.02], abs=1e-9)
+
+
 def test_runs_without_any_io_or_any_pause_are_one_phase():
     idle = Trace([], [], [], [], 2, 5.0)
     found = common_phases([idle, idle])

@@ -249,3 +249,12 @@ def test_programs_without_transfers_or_without_computation_have_answers(policy):
         found = predict(policy, machine, work, arrival_rate=rate, model="decomposition")
         assert np.isfinite(found.mean_response)
         assert found.capacity == pytest.approx(capacity(policy, machine, work), rel=1e-9)
+
+
+def test_route_of_a_job_goes_on_as_the_law_of_its_phases_says():
+    # One, two or three phases with chances of 1/4, 1/4 and 1/2: 3/4 go on, then 2/3 of these, then none.
+    phases = [Phase(io=Burst(1.0), cpu=Burst(2.0)), Phase(io=Burst(3.0), cpu=Burst(4.0))]
+    (route,) = routes(Program(phases, phase_count=(0.25, 0.25, 0.5)), 1.0, 1.0)
+    assert route.go_on == pytest.approx([0.75, 2 / 3, 0.0])
+    assert (route.io.tolist(), route.cpu.tolist()) == ([1.0, 3.0, 1.0], [2.0, 4.0, 2.0])
+    assert route.follows.tolist() == [1, 2, 0]

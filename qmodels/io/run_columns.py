@@ -29,6 +29,13 @@ _USUAL = {
         "cores",
         "ncores",
         "ntasks",
+        "tasks",
+        "processes",
+        "threads",
+        "cpus",
+        "ncpus",
+        "gpus",
+        "workers",
     ),
     "seconds": (
         "seconds",
@@ -42,6 +49,10 @@ _USUAL = {
         "elapseds",
         "runtimes",
         "duration",
+        "makespan",
+        "total",
+        "secs",
+        "wall",
     ),
     "phase": ("phase", "section", "region", "timer", "part"),
     "nodes": ("nodes", "nnodes", "numnodes"),
@@ -50,6 +61,9 @@ _USUAL = {
 
 _SHORT = "[mµun]s|[mun]?secs?|[mu]secs?|mins?|h|hrs?|days?|d"
 #: Names of columns of times that are not in seconds: ``time_ms``, ``walltime [min]``, ``elapsed in hours``.
+_MINUTES = re.compile(r"(?P<what>.*)_min$", re.IGNORECASE)
+#: Names beside which such a column holds the least, not minutes.
+_SPREAD = ("_max", "_mean", "_avg", "_median")
 _OTHER_UNIT = re.compile(
     rf"[(\[] *(?!s(ec)?s? *[)\]])({_SHORT}|\w+seconds|minutes|hours) *[)\]]| in ({_SHORT})$"
     r"|_([mun]s|[mun]secs?|hrs?)$|(milli|micro|nano)s|(^|[_ ])(minutes|hours|days)$",
@@ -207,6 +221,37 @@ def unread_note(
     )
 
 
+def minutes_note(header: Sequence[str], read: Sequence[str]) -> tuple[str, ...]:
+    """Return a remark on columns that are read as seconds and by their names may be minutes.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Names of all columns.
+    read : sequence of str
+        Those that are read.
+
+    Examples
+    --------
+    >>> minutes_note(["np", "wall_min"], ["np", "wall_min"])
+    ('wall_min is taken for seconds, the least of several runs. If it is minutes, convert it, and its name.',)
+    >>> minutes_note(["np", "t_min", "t_max"], ["np", "t_min"])
+    ()
+    """
+    others = {name.lower() for name in header}
+    unsure = [
+        name
+        for name in read
+        if (found := _MINUTES.match(name))
+        and not any(found["what"].lower() + end in others for end in _SPREAD)
+    ]
+    return tuple(
+        f"{name[:40]} is taken for seconds, the least of several runs. If it is minutes, convert it, and its "
+        f"name."
+        for name in unsure
+    )
+
+
 def _is_number(cell: str) -> bool:
     try:
         float(cell)
@@ -221,7 +266,9 @@ def _offer(header: Sequence[str]) -> str:
     chosen = {
         key: next((name for name in header if letters[name] in usual), None) for key, usual in _USUAL.items()
     }
-    if None in (chosen["p"], chosen["seconds"]):
-        return ""
+    if chosen["seconds"] is None:  # a unit may follow, which `--columns` then asks about
+        long = tuple(word for word in _USUAL["seconds"] if len(word) >= 4)
+        chosen["seconds"] = next((name for name in header if letters[name].startswith(long)), None)
+    chosen["p"], chosen["seconds"] = chosen["p"] or "NAME", chosen["seconds"] or "NAME"
     named = ",".join(f"{key}={name[:40]}" for key, name in chosen.items() if name)
     return f"; for a table of whole runs say which columns are which: --columns {named}"

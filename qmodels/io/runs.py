@@ -14,7 +14,7 @@ from qmodels.io.column_maps import delimiter_of
 from qmodels.io.extrap import parse_lines
 from qmodels.io.extrap_files import is_experiment, parse_experiment
 from qmodels.io.files import open_regular
-from qmodels.io.run_columns import RunColumns, unread_note
+from qmodels.io.run_columns import RunColumns, minutes_note, unread_note
 from qmodels.io.run_table import (
     COLUMNS,
     KINDS,
@@ -174,6 +174,7 @@ def _rows(
         notes += of_parts if columns.says_kinds() else (*of_parts, *kinds_note(runs))
     if columns.names:
         notes += unread_note(header, [row for _, row in lines], columns.read(header))
+        notes += minutes_note(header, columns.parts(header))
     whole = all(run.phase_name.lower() in ("", *TOTALS) for _, run in runs)
     return runs, (*columns.notes(whole=whole), *notes)
 

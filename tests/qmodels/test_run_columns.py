@@ -91,3 +91,25 @@ def test_the_command_takes_the_map_and_keeps_silent_of_disks(totals):
     done = called(*asked, "--columns", "nprocs")
     assert (done.returncode, done.stdout) == (3, "")
     assert "--columns: 'nprocs' is no map such as p=nprocs,seconds=walltime_s" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("header", "offered"),
+    [
+        ("cores,wall_min", "p=cores,seconds=wall_min"),
+        ("gpus,makespan,run", "p=gpus,seconds=makespan,repeat=run"),
+        ("k,foo", "p=NAME,seconds=NAME"),
+    ],
+)
+def test_a_table_of_other_columns_is_told_how_it_is_read(tmp_path, header, offered):
+    path = tmp_path / "runs.csv"
+    path.write_text(f"{header}\n1,9,1\n")
+    with pytest.raises(TraceFormatError, match=f"--columns {offered}$"):
+        read_runs(path)
+
+
+def test_times_that_may_be_minutes_are_read_with_a_remark(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("cores,wall_min\n1,62\n2,33\n4,18\n")
+    read = read_runs(path, columns={"p": "cores", "seconds": "wall_min"})
+    assert any("If it is minutes, convert it" in each for each in read.notes)

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import Collection, LineCollection, PolyCollection
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, StepPatch
 from matplotlib.transforms import Bbox
 
 #: Pixels, of 100 to the inch, that two texts may share: letters do not fill their boxes.
@@ -112,7 +112,10 @@ def _under_the_legend(ax: Any, renderer: Any) -> list[str]:
         if isinstance(collection, (LineCollection, PolyCollection)) and _met(collection, inside):
             found.append(f"the legend lies on {type(collection).__name__}")
     for patch in ax.patches:
-        if isinstance(patch, Patch) and _shared(patch.get_window_extent(renderer), inside) > 1.0:
+        if isinstance(patch, StepPatch):  # its box is that of all its steps
+            if _through(patch.get_transform().transform(patch.get_path().vertices), box):
+                found.append("the legend lies on a histogram")
+        elif isinstance(patch, Patch) and _shared(patch.get_window_extent(renderer), inside) > 1.0:
             found.append("the legend lies on a bar")
     return found
 

@@ -47,6 +47,7 @@ COMMANDS = {
         "links.png",
     ),
     "site": (f"site {LOG} -o out", "months.png"),
+    "read-a-site": ("site docs/examples/site-log/sacct.txt --unit cores -o out", "utilisation.png"),
 }
 
 
@@ -101,20 +102,50 @@ def surface():
     return surface_heatmap(found, points=[(p, d) for p in (1, 4, 16) for d in (1, 4)])
 
 
-def queue():
-    """Return the law of the wait in front of four servers."""
+def response():
+    """Return the law of the response with four servers."""
     from phasefit import PhaseType
     from qmodels.networks import ManyServerQueue
 
     service = PhaseType.hyperexponential(weights=[0.9, 0.1], means=[0.5, 5.5])
-    ax = ManyServerQueue(PhaseType.erlang(phases=2, mean=0.4), service, servers=4).solve().wait.plot()
-    ax.set(
-        title="wait before four servers", xlabel="seconds, t", ylabel="share of jobs that wait longer than t"
-    )
-    return ax
+    solved = ManyServerQueue(PhaseType.erlang(phases=2, mean=0.4), service, servers=4).solve()
+    return solved.response.plot()
 
 
-CALLS = {"what-if": what_if, "policies": policies, "surface": surface, "queue": queue}
+def backlog():
+    """Return how a backlog of 300 jobs drains under four partitions."""
+    from qmodels import Burst, Phase, Program, SpaceSharing, System, Workload, predict
+
+    program = Program([Phase(io=Burst(128.0, law="min(d, p/4)"), cpu=Burst(512.1, sequential=0.1))])
+    jobs = Workload.from_scv(program, demand_scv=2.0)
+    machine = System(processors=128, disks=32, min_processors=8)
+    return predict(SpaceSharing(4, 4), machine, jobs, load=0.6).backlog(300).plot()
+
+
+def of_log():
+    """Return the candidates for the jobs of the shipped log."""
+    from qmodels import System
+    from qmodels.io import read_jobs
+    from qmodels.io.log_scenario import scenario_of_log
+    from qmodels.io.subjects import read_subject
+    from qmodels.policies.choice.candidates import default_candidates
+    from qmodels.policies.choice.recommendation import recommend
+
+    log = read_jobs(ROOT / "docs/examples/site-log/sacct.txt", unit="cores")
+    programs = read_subject(str(ROOT / "docs/examples/runs.csv"), mixed=True).program
+    plan = scenario_of_log(log, System(processors=128, disks=16, min_processors=8), programs)
+    candidates = default_candidates(plan.system)
+    return recommend(plan.system, plan.workload, load=plan.loads[0], candidates=candidates).plot()
+
+
+CALLS = {
+    "what-if": what_if,
+    "policies": policies,
+    "surface": surface,
+    "solve-a-queue": response,
+    "compare-policies": backlog,
+    "read-a-job-log": of_log,
+}
 
 
 def main(names):

@@ -6,20 +6,23 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
 
 from phasefit.arrays import Array
-from phasefit.plotting.fits import BLUE, CYCLE, axes_or_new
+from phasefit.plotting.fits import BLUE, CYCLE, RED, axes_or_new
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 _POINTS: Final = 300
-_MOST_BARS: Final = 40
+_MOST_BARS: Final = 20  # as many as have room for their names
 _MOST_LINES: Final = 10
 #: Of lines, beside the colours: shapes tell them apart without.
 _MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 _STYLES: Final = ("-", "--")
+#: Percentiles that the picture of a law marks.
+_MARKED: Final = (0.5, 0.9, 0.95, 0.99)
 
 
 class DrawnColumns(Protocol):
@@ -79,11 +82,14 @@ def columns(table: pd.DataFrame, drawing: DrawnColumns, *, title: str = "", ax: 
     if lines:
         _lines(ax, told, drawing, ys)
         ax.set(xlabel=x, ylabel=y)
+        _write_long_numbers(ax, "x", "y")
         for axis in drawing.log:
             getattr(ax, f"set_{axis}scale")("log")
     else:
         _bars(ax, told, drawing, ys)
-        ax.set(xlabel=y, ylabel=x)
+        left_out = drawing.x and len(told) > _MOST_BARS
+        ax.set(xlabel=y, ylabel=f"{x}, the first {_MOST_BARS} of {len(told)}" if left_out else x)
+        _write_long_numbers(ax, "x")
         if "y" in drawing.log:
             ax.set_xscale("log")
     if title:
@@ -152,11 +158,18 @@ def _half_widths(table: pd.DataFrame, drawing: DrawnColumns) -> Array | None:
     if not drawing.half_width or drawing.half_width not in table:
         return None
     width = _floats(table[drawing.half_width])
-    return np.where(np.isfinite(width), width, 0.0)
+    return np.where(np.isfinite(width) & (width > 0.0), width, np.nan)
+
+
+def _write_long_numbers(ax: Axes, *axes: str) -> None:
+    """Write numbers from a thousand to a million with commas."""
+    for axis in axes:
+        if 1e3 <= np.abs(getattr(ax, f"get_{axis}lim")()).max() < 1e6:
+            getattr(ax, f"{axis}axis").set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.6g}"))
 
 
 def tail(law: Any, *, title: str = "", ax: Axes | None = None) -> Axes:
-    """Draw P(X > x) of a law over its times, down to one in a thousand.
+    """Draw P(X > x) of a law over its times, down to one in a thousand, with percentiles marked.
 
     Parameters
     ----------
@@ -182,7 +195,15 @@ def tail(law: Any, *, title: str = "", ax: Axes | None = None) -> Axes:
     end = float(law.ppf(0.999))
     x = np.linspace(0.0, end if end > 0.0 else 1.0, _POINTS)
     ax.plot(x, np.asarray(law.sf(x), dtype=float), c=BLUE)
+    for share in _MARKED if end > 0.0 else ():
+        at = float(law.ppf(share))
+        above = float(law.sf(at))  # less than asked for where there is an atom
+        ax.plot(at, above, "o", color=RED, ms=5)
+        words = f"{share:.0%} within {at:.3g} s"
+        ax.annotate(words, (at, above), (7, 4), textcoords="offset points", fontsize=9)
     ax.set(xlabel="x [s]", ylabel="P(X > x)", yscale="log", ylim=(5e-4, 1.5))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    ax.grid(lw=0.3)
     if title:
         ax.set_title(title[:80], fontsize=10, parse_math=False)
     return ax

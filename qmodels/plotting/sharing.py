@@ -12,6 +12,7 @@ from qmodels.plotting.style import (
     BLUE,
     GREY,
     axes_or_new,
+    clock_unit,
     set_legend_below,
     set_log2_ticks,
     set_title,
@@ -37,14 +38,21 @@ def time_against_programs(forecast: Any, runs: Any = None, ax: Axes | None = Non
     """
     ax = axes_or_new(ax, figsize=(5.6, 4.4))
     n = np.log2(forecast.numbers)
+    unit, name = clock_unit(float(np.max(forecast.seconds)))
     ax.fill_between(
-        n, forecast.low, forecast.high, color=BLUE, alpha=0.18, lw=0, label=f"{forecast.level:.0%} interval"
+        n,
+        forecast.low / unit,
+        forecast.high / unit,
+        color=BLUE,
+        alpha=0.18,
+        lw=0,
+        label=f"{forecast.level:.0%} interval",
     )
-    ax.plot(n, forecast.seconds, "o-", color=BLUE, ms=4, label="forecast")
-    ax.axhline(_alone(forecast), color=GREY, lw=0.8, ls=":")
+    ax.plot(n, forecast.seconds / unit, "o-", color=BLUE, ms=4, label="forecast")
+    ax.axhline(_alone(forecast) / unit, color=GREY, lw=0.8, ls=":")
     if runs is not None:
         for k, number in enumerate(runs.numbers):
-            times = runs.total(number)
+            times = runs.total(number) / unit
             ax.plot(
                 np.full(times.size, np.log2(number)),
                 times,
@@ -58,7 +66,7 @@ def time_against_programs(forecast: Any, runs: Any = None, ax: Axes | None = Non
         ax, np.unique([*forecast.numbers, *(() if runs is None else runs.numbers)]).astype(float), "x"
     )
     ax.set_xlabel("programs that start together")
-    ax.set_ylabel("seconds until they end")
+    ax.set_ylabel(f"time until they end [{name}]")
     ax.grid(lw=0.3)
     set_title(ax, "programs that share a storage")
     set_legend_below(ax)

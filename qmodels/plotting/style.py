@@ -44,6 +44,7 @@ __all__ = [
     "axes_or_new",
     "bars_above_zero",
     "checked_points",
+    "clock_unit",
     "contour_levels",
     "counted",
     "map_colours",
@@ -90,6 +91,24 @@ _NEAR = {"x": 50.0, "y": 1e3}
 MOST_TICKS = 9
 
 _LETTERS = 12.0  # of a title to an inch
+
+
+def clock_unit(longest: float) -> tuple[float, str]:
+    """Return the unit of an axis of times: hours or minutes where there are two of them, or seconds.
+
+    Parameters
+    ----------
+    longest : float
+        Seconds.
+
+    Returns
+    -------
+    tuple of (float, str)
+        Length of the unit in seconds, and "h", "min" or "s".
+    """
+    return next(
+        ((unit, name) for unit, name in ((3600.0, "h"), (60.0, "min")) if longest >= 2 * unit), (1.0, "s")
+    )
 
 
 def bars_above_zero(mean: Any, half_width: Any) -> Array:

@@ -30,7 +30,7 @@ _TIMES: Final = 31
 class Backlog(Result):
     """Time until nobody waits any more, after an outage or a burst of jobs."""
 
-    drawing = Drawing("time", "mean_jobs", labels=("time [s]", "mean number of jobs"))
+    drawing = Drawing("time", "mean_jobs", labels=("time", "mean number of jobs"))
 
     policy: str  #: label
     jobs: int  #: at hand at time zero, those that start then among them
@@ -99,6 +99,18 @@ class Backlog(Result):
     def to_frame(self) -> pd.DataFrame:
         """Return the table of `over_time`."""
         return self.over_time()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the mean number of jobs on the way back; see `Result.plot`."""
+        from phasefit.plotting import columns
+        from qmodels.plotting.style import clock_unit
+
+        table = self.over_time()
+        unit, name = clock_unit(float(table["time"].iloc[-1]))
+        title = f"a backlog of {self.jobs} jobs under {self.policy}"
+        axes = columns(table.assign(time=table["time"] / unit), self.drawing, title=title, ax=ax)
+        axes.set_xlabel(f"time [{name}]")
+        return axes
 
     def record(self) -> dict[str, Any]:
         """Return mean, standard deviation and percentiles in seconds."""

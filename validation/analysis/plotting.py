@@ -108,24 +108,6 @@ def draw_bars(
         ax.set_xticks(places, names)
 
 
-def clock_unit(longest: float) -> tuple[float, str]:
-    """Return the unit of an axis of times: hours or minutes where there are two of them, or seconds.
-
-    Parameters
-    ----------
-    longest : float
-        Seconds.
-
-    Returns
-    -------
-    tuple of (float, str)
-        Length of the unit in seconds, and "h", "min" or "s".
-    """
-    return next(
-        ((unit, name) for unit, name in ((3600.0, "h"), (60.0, "min")) if longest >= 2 * unit), (1.0, "s")
-    )
-
-
 def _means_and_halves(known: Estimates) -> tuple[Array, Array]:
     """Return means and half-widths, (k,) each."""
     if isinstance(known, tuple) and len(known) == 2 and not hasattr(known[0], "half_width"):

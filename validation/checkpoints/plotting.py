@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from qmodels.plotting.style import GREY, axes_or_new, plain_text, set_legend_below
+from qmodels.plotting.style import GREY, axes_or_new, clock_unit, plain_text, set_legend_below
 from qmodels.words import in_words
-from validation.analysis.plotting import COLOURS, clock_unit, draw_estimates
+from validation.analysis.plotting import COLOURS, draw_estimates
 
 #: Marks closer than this (natural logarithms) share a name.
 _CLOSE = 0.12

@@ -18,7 +18,6 @@ from qmodels.plotting.style import (
     BLACK,
     BLUE,
     GREEN,
-    GREY,
     MAP,
     ORANGE,
     PURPLE,
@@ -42,7 +41,7 @@ _COLOURS: Final = {
     "BS": PURPLE,
 }
 _PARTS: Final = {
-    "queueing": GREY,
+    "queueing": SKY,
     "paging": GREEN,
     "barrier": ORANGE,
     "migration": BLUE,

@@ -11,8 +11,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
-from qmodels.plotting.style import axes_or_new, set_legend_below
-from validation.analysis.plotting import COLOURS, clock_unit
+from qmodels.plotting.style import axes_or_new, clock_unit, set_legend_below
+from validation.analysis.plotting import COLOURS
 from validation.rigid.changes import LOADS
 
 #: Ticks of ratios of waits.

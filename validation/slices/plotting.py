@@ -12,9 +12,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from qmodels.plotting.style import axes_or_new, plain_text, set_legend, set_legend_below
+from qmodels.plotting.style import axes_or_new, clock_unit, plain_text, set_legend, set_legend_below
 from validation.allocation.plotting import job_stack
-from validation.analysis.plotting import COLOURS, clock_unit, draw_bars, draw_estimates
+from validation.analysis.plotting import COLOURS, draw_bars, draw_estimates
 from validation.slices.pod import in_text
 
 

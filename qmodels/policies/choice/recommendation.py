@@ -139,8 +139,17 @@ class Recommendation(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the candidates with the errors of the models; see `Result.plot`."""
-        axes = super().plot(ax)
-        axes.set_xlabel(f"{self.objective.label} [{self.objective.unit}]".removesuffix(" []"))
+        from phasefit.plotting import columns
+        from qmodels.plotting.style import clock_unit
+
+        told = self.drawn()
+        label = self.objective.label
+        if self.objective.unit == "s":
+            unit, name = clock_unit(float(told["value"].max()) if len(told) else 0.0)
+            told = told.assign(value=told["value"] / unit, half_width=told["half_width"] / unit)
+            label = f"{label} [{name}]"
+        axes = columns(told, self.drawing, title=f"policies at load {self.load:.3g}", ax=ax)
+        axes.set_xlabel(label)
         return axes
 
 

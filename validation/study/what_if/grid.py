@@ -180,19 +180,28 @@ class WhatIf(Result):
         return pd.DataFrame(list(self.records()))
 
     def drawn(self) -> pd.DataFrame:
-        """The best of every machine and load, the cheapest first."""
+        """The best of every machine and load, the cheapest first; with prices the best for each sum."""
         frame = self.to_frame()
         best = frame[frame["status"] == BEST]
-        return best.sort_values("money").assign(at=[f"load {load:.3g}" for load in best["load"]])
+        best = best.assign(
+            at=[f"load {load:.3g}" for load in best["load"]],
+            half_width=best[self.objective.name] * best["error"].astype(float),
+        )
+        if self.prices:
+            best = best.sort_values(self.objective.name).drop_duplicates(["load", "money"])
+        return best.sort_values(["load", "money"])
 
     def plot(self, ax: Any = None) -> Any:
         """Draw what the best policies make of the money, or without prices of the load."""
         from phasefit.plotting import columns
 
         name = self.objective.name
-        height = f"{self.objective.label} [{self.objective.unit}]".removesuffix(" []")
-        priced = Drawing("money", name, by="at", labels=("money", height))
-        across = Drawing("load", name, by="machine", labels=("load", height))
+        label = (
+            f"{self.objective.label} [{self.objective.unit}]" if self.objective.unit else self.objective.label
+        )
+        money = "money spent beyond today's machine"
+        priced = Drawing("money", name, by="at", half_width="half_width", labels=(money, label))
+        across = Drawing("load", name, by="machine", half_width="half_width", labels=("load", label))
         if self.prices:
             return columns(self.drawn(), priced, ax=ax)
         told = self.drawn().sort_values([*(axis.name for axis in self.axes), "load"])

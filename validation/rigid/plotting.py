@@ -100,7 +100,14 @@ def strip(reading: Any, ax: Axes | None = None) -> Axes:
     edges, used, idle = reading.over_time(_COLUMNS)
     days = edges[:-1] / 86_400.0
     ax.plot(days, used, color=COLOURS[0], label="in use")
-    ax.plot(days, idle, ":", color=COLOURS[1], label="of the waiting, beside enough idle processors")
+    ax.plot(
+        days,
+        idle,
+        ".:",
+        markersize=3,
+        color=COLOURS[1],
+        label="of the waiting, beside enough idle processors",
+    )
     ax.set_xlabel("day")
     ax.set_ylabel("share")
     ax.set_ylim(0.0, 1.05)

@@ -147,7 +147,7 @@ def suite_mapped(again: bool, tests: list[str]) -> None:
             "COVERAGE_FILE": str(KEPT / "coverage"),
             "MUTANTS_DURATIONS": str(KEPT / "durations.json"),
         }
-        words = "-q -n 2 --dist loadfile -p tests.mutants.durations --hypothesis-profile=full "
+        words = "-q -n 2 --dist loadfile -p tests.mutants.durations "
         words += "--cov --cov-context=test --cov-report= --cov-fail-under=0"
         command = [sys.executable, "-m", "pytest", *words.split(), *tests]
         if subprocess.run(command, cwd=folder, env=environment).returncode:
@@ -219,8 +219,11 @@ def pytest_run(folder: Path, tests: list[str], usual: float) -> str:
     return "survived" if code in (0, 5) else "killed"
 
 
-def tried(mutant: Mutant, tests: Tests, folder: Path) -> dict[str, object]:
-    """Make the change in a copy, run its tests, take the change back."""
+def tried(mutant: Mutant, tests: Tests, folder: Path, longest: float) -> dict[str, object]:
+    """Make the change in a copy, run its tests, take the change back.
+
+    No more than the `longest` seconds of its tests: who outlives them is a survivor, rightly or not.
+    """
     import cosmic_ray.plugins as plugins
     from cosmic_ray.mutating import mutate_code
 
@@ -233,12 +236,16 @@ def tried(mutant: Mutant, tests: Tests, folder: Path) -> dict[str, object]:
     while quick < len(covering) and (spent < FIRST or quick == 0):
         spent += tests.seconds[covering[quick]]
         quick += 1
+    last = quick
+    while last < len(covering) and spent < longest:
+        spent += tests.seconds[covering[last]]
+        last += 1
     began = time.monotonic()
     outcome, run = "not run by any test", 0
     stamp = file.stat()
     try:
         file.write_text(after, encoding="utf-8")
-        for part in (covering[:quick], covering[quick:]):
+        for part in (covering[:quick], covering[quick:last]):
             if part and outcome not in ("killed", "endless"):
                 outcome = pytest_run(folder, part, sum(tests.seconds[name] for name in part))
                 run += len(part)
@@ -340,6 +347,7 @@ def main() -> int:
     parser.add_argument("-j", "--workers", type=int, default=2)
     parser.add_argument("--least", type=float, default=0.92, help="share that must be killed")
     parser.add_argument("--most", type=int, default=10**9, help="of those that are not yet in the journal")
+    parser.add_argument("--longest", type=float, default=math.inf, help="seconds of tests for each")
     parser.add_argument("--again", action="store_true", help="try survivors of the journal once more")
     parser.add_argument("--map", action="store_true", help="run the suite again for its lines")
     parser.add_argument("--only", default="", help="a part of the core, as qmodels/markov/qbd")
@@ -366,7 +374,7 @@ def main() -> int:
         def one(mutant: Mutant) -> dict[str, object]:
             folder = free.get()
             try:
-                return tried(mutant, tests, folder)
+                return tried(mutant, tests, folder, given.longest)
             finally:
                 free.put(folder)
 
@@ -377,6 +385,8 @@ def main() -> int:
             said = f"{found['outcome']}, {found['run']} of {found['tests']} tests"
             print(f"{number} {place}: {said}, {found['seconds']} s", flush=True)
     results = [found for found in met.values() if found is not None]
+    if not results:
+        return 0
     (KEPT / "survivors.md").write_text(survivors_table(results) + "\n", encoding="utf-8")
     killed = sum(one["outcome"] in ("killed", "endless") for one in results)
     low, high = wilson(killed, len(results))

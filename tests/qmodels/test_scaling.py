@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,8 @@ from qmodels.io.runs import COLUMNS, RunTable
 from qmodels.policies import DynamicPartitioning, System, Workload, capacity
 from qmodels.programs import Program, WorkingSet, fit_runs
 from qmodels.programs.scaling import PROCESSORS_PER_DISK
+from qmodels.programs.scaling.fit import _unweighted
+from qmodels.programs.scaling.sizes import size_asked
 from tests.examples import examples
 from tests.naive.scaling import GRID, SPECIFIED, TARGETS, measured
 
@@ -385,3 +388,23 @@ def test_extreme_units_and_allotments_stay_finite(seconds):
     found = fitted.predict([1, 1000, 10**12], [1, 7, 10**12])
     assert np.all(np.isfinite(found.time_low))
     assert np.all(np.isfinite(found.time_high))
+
+
+def test_the_size_of_a_forecast_is_the_largest_where_most_processors_are():
+    """Where larger machines were given smaller problems, too."""
+    runs = pd.DataFrame({"p": [2.0, 2.0, 8.0, 8.0], "work": [100.0, 90.0, 10.0, 30.0]})
+    assert size_asked("made", runs, None).work == 30.0
+
+
+def test_runs_that_scatter_less_where_few_are_heavy_do_not_narrow_an_interval():
+    """Weights by processors can only find more noise than all runs alike."""
+
+    def totals(count, heavy):
+        return SimpleNamespace(
+            count=np.array(count), within=0.0, by_processors=lambda: SimpleNamespace(count=heavy, within=0.0)
+        )
+
+    residual = np.array([0.1, 0.3])
+    assert _unweighted(totals([1.0, 1.0], np.array([0.5, 2.0])), residual) == 1.0
+    wider = _unweighted(totals([1.0, 1.0], np.array([1.5, 0.25])), residual)
+    assert wider == pytest.approx((0.1 / (1.5 * 0.01 + 0.25 * 0.09)) ** 0.5)

@@ -9,6 +9,7 @@ from phasefit import MAP, PhaseType, match_moments
 from qmodels import ModelError, Phase, Program, System, Workload, WorkloadMix, predict
 from qmodels.markov import QBD, solve_qbd
 from qmodels.markov.level_slopes import level_slopes
+from qmodels.policies.models.speed_scaled import SpeedScaled
 from tests.command import called, result_of
 
 MACHINE = System(16, 8, min_processors=2)
@@ -123,3 +124,18 @@ def test_the_command_prints_them(tmp_path):
     done = called("predict", site, "--policy", "sp(1,1)", "--load", "0.3", "--sensitivities", "--json")
     (row,) = result_of(done.stdout)
     assert {"parameter", "slope", "effect"} <= set(row["sensitivities"][0])
+
+
+class OwnSpeeds(SpeedScaled):
+    """A model of a package of one's own, which is in no registry."""
+
+    name = "own-speeds"
+
+
+def test_a_model_that_is_in_no_registry_has_the_slopes_of_the_one_that_it_is_like():
+    work = Workload(PROGRAM)
+    own, known = (
+        predict("SP(4,4)", MACHINE, work, load=0.5, model=model).sensitivities
+        for model in (f"{__name__}:OwnSpeeds", "speed-scaled")
+    )
+    assert [row.slope for row in own.rows] == [row.slope for row in known.rows]

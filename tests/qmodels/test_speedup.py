@@ -189,3 +189,9 @@ class TestTheMeanOfRatios:
         program = Program([Phase(1.0, 1.0)], phase_count=Geometric(1e9))
         with pytest.raises(MemoryBudgetError):
             mean_of_ratios(program, 2, 1, rng=rng, size=1000)
+
+
+def test_the_first_number_that_is_not_on_the_grid_is_named():
+    surface = speedup_surface(Program([Phase(1.0, 9.0)]), processors=[1, 2, 4, 8], disks=[1, 2])
+    with pytest.raises(ModelError, match=r"^3 processors are not on the grid; the nearest are 2 and 4"):
+        surface[[3, 7], 1]

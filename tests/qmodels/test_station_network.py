@@ -33,6 +33,14 @@ def test_mean_value_analysis_and_convolution_agree_at_thousands_of_customers():
     assert second.queues.sum() + first.throughput @ [2000.0] == pytest.approx(10_000, rel=1e-10)
 
 
+@pytest.mark.parametrize("servers", [1, 2])
+def test_many_classes_of_one_customer_each_are_too_many_populations_to_visit(servers):
+    """2^30 of them, though no class has more than one."""
+    classes = [CustomerClass({"cpu": 1.0}, population=1)] * 30
+    network = QueueingNetwork([Station("cpu", servers=servers)], classes)
+    assert network.solve().method == "approximate (linearizer)"
+
+
 @pytest.mark.parametrize("servers", [1, 3])
 def test_a_computation_centre_and_disks_are_the_network_of_two_centres(servers):
     laws = [(2, 1.0, 2.0), (4, 8.0, 1.0)]
@@ -153,5 +161,5 @@ def test_what_is_wrong_is_named():
     for build, words in cases:
         with pytest.raises(ModelError, match=words):
             build()
-    with pytest.raises(MemoryBudgetError, match="populations of 4 closed classes"):
+    with pytest.raises(MemoryBudgetError, match="63,001,502,001 populations of 4 closed classes"):
         QueueingNetwork([a], [CustomerClass({"a": 1.0}, population=500)] * 4).solve("exact")

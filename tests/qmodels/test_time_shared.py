@@ -329,3 +329,16 @@ def test_rates_of_evenly_spread_jobs_are_those_found_one_by_one(processors, disk
         rates = {j: float(private_computing(j, transfer / cpu[j])) / cpu[j] for j in range(1, most + 1)}
         scale = total / sum(rates[j] for j in jobs if j)
         assert found[k] == pytest.approx({j: scale * x for j, x in rates.items()}, rel=1e-12)
+
+
+def test_jobs_that_only_transfer_share_their_disk_and_partitions_without_any_have_no_rate():
+    assert partition_rates((2, 1, 0), 1.0, [0.0] * 3) == pytest.approx({2: 2 / 3, 1: 1 / 3})
+
+
+@pytest.mark.parametrize(("sizes", "most"), [((1, 1), 2), ((2, 2, 2), 1), ((3, 1), 2), ((2, 2, 1, 1), 2)])
+def test_states_of_partitions_are_counted_as_they_can_be_listed(sizes, most):
+    """Alike processor partitions change places within a disk partition, and these among each other."""
+    states = set()
+    for held in product(*(product(range(most + 1), repeat=size) for size in sizes)):
+        states.add(tuple(sorted((len(part), tuple(sorted(part))) for part in held)))
+    assert PartitionRooms(sizes, most, most * sum(sizes)).count() == len(states)

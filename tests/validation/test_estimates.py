@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from qmodels.errors import ModelError
-from validation.analysis.estimates import estimate, jackknife, replicate
+from validation.analysis.estimates import Stopping, estimate, jackknife, replicate
 from validation.analysis.seeding import stream
 
 
@@ -85,3 +85,12 @@ def test_the_jackknife_refuses_what_has_no_interval():
         jackknife(lambda w: 3.0, 0)
     with pytest.raises(ModelError, match="finite values"):
         jackknife(lambda w: float("nan") if w[0] == 0 else 1.0, 3)
+
+
+def test_the_next_look_is_where_the_interval_would_be_narrow_enough():
+    """Half-widths fall with the root: one that is 1.3 times too wide asks for 1.69 times as many."""
+    values = np.arange(40.0, 60.0)
+    known = estimate(values)
+    rule = Stopping(precision=known.half_width / known.mean / 1.3, at_least=20)
+    assert rule.look(values)
+    assert rule.wanted == 33

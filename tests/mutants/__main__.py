@@ -184,7 +184,10 @@ class Tests:
             found = set().union(*by_line.values())
             found |= {name for name in self.seconds if name.startswith(INSPECTING)}
         names = {context.rpartition("|")[0] for context in found} - {""}
-        return sorted(names & set(self.seconds), key=lambda name: (self.seconds[name], name))
+        return sorted(
+            names & set(self.seconds),
+            key=lambda name: (not name.startswith(INSPECTING), self.seconds[name], name),
+        )
 
 
 def pytest_run(folder: Path, tests: list[str], usual: float) -> str:

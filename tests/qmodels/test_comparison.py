@@ -13,6 +13,7 @@ from qmodels.errors import ModelError
 from qmodels.io.runs import COLUMNS, RunTable
 from qmodels.plotting import changes
 from qmodels.programs import Limit, compare_runs
+from qmodels.programs.releases import with_common_phases
 from tests.command import called, result_of
 from tests.naive.outside import FAMILIES, NOISES, RUNS, Case, disturbed, table, times_of
 
@@ -291,3 +292,16 @@ def test_the_figure_has_a_line_for_each_change():
     assert [text.get_text() for text in ax.get_yticklabels()][:2] == ["whole program", "phase 1 io"]
     with pytest.raises(ModelError, match="Comparison"):
         changes("old against new")
+
+
+def test_phases_with_names_are_numbered_from_one_as_they_come():
+    """The new table has them in another order, and one more."""
+    rows = {"kind": "cpu", "p": 1, "d": 1, "seconds": 1.0}
+    before, after = (
+        pd.DataFrame([{"phase": k, "phase_name": name, **rows} for k, name in enumerate(names, start=1)])
+        for names in (["read", "solve"], ["solve", "read", "write"])
+    )
+    before, after, names = with_common_phases("solver", before, after)
+    assert before.phase.tolist() == [1, 2]
+    assert after.phase.tolist() == [2, 1, 3]
+    assert {phase for phase, _ in names} == {1, 2, 3}

@@ -6,7 +6,7 @@ import pytest
 from phasefit import PhaseType, match_moments, mixture
 from qmodels.errors import ModelError
 from qmodels.policies import SpaceSharing, System, TimeSharing, Workload, capacity, predict
-from qmodels.policies.models.bursts_in_turn import served
+from qmodels.policies.models.bursts_in_turn import chain_size, served
 from qmodels.policies.models.job_stages import job_stages, routes
 from qmodels.policies.models.merged_classes import MeanClass, merged
 from qmodels.policies.models.partition_occupancy import Occupancy, PartitionRooms
@@ -167,3 +167,9 @@ def test_percentiles_of_bursts_follow_a_job_by_more_than_the_law_of_the_others()
     alone = job_stages(routes(program, 1.0, 1.0), erlang, erlang).law()
     slower = found.mean_response / alone.mean
     assert found.percentile(0.95) == pytest.approx(slower * float(alone.ppf(0.95)), rel=0.02)
+
+
+@pytest.mark.parametrize(("jobs", "states"), [((1,), 2), ((0, 2), 3), ((2, 1), 8)])
+def test_states_of_turns_are_how_many_transfer_and_which_class_computes(jobs, states):
+    """Without a job at the disk; or with those there, and one of the others, of each class, computing."""
+    assert chain_size(jobs) == states

@@ -16,6 +16,7 @@ from qmodels.programs import (
     mean_of_ratios,
     speedup_surface,
 )
+from qmodels.programs.sums import unlike
 
 
 class TestASurface:
@@ -195,3 +196,9 @@ def test_the_first_number_that_is_not_on_the_grid_is_named():
     surface = speedup_surface(Program([Phase(1.0, 9.0)]), processors=[1, 2, 4, 8], disks=[1, 2])
     with pytest.raises(ModelError, match=r"^3 processors are not on the grid; the nearest are 2 and 4"):
         surface[[3, 7], 1]
+
+
+def test_bursts_whose_times_are_proportional_are_of_one_kind():
+    """Those of no length are of one kind, whatever their law."""
+    bursts = [Burst(1.0), Burst(2.0), Burst(1.0, law="1"), Burst(0.0), Burst(0.0, law="1")]
+    assert list(unlike(bursts)) == [bursts[0], bursts[2], bursts[3]]

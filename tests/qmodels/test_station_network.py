@@ -163,3 +163,14 @@ def test_what_is_wrong_is_named():
             build()
     with pytest.raises(MemoryBudgetError, match="63,001,502,001 populations of 4 closed classes"):
         QueueingNetwork([a], [CustomerClass({"a": 1.0}, population=500)] * 4).solve("exact")
+
+
+def test_open_classes_in_order_of_arrival_wait_as_pollaczek_and_khinchine_say():
+    """Exponential services of two means at one server: each waits sum of rate * mean^2 / (1 - load)."""
+    rates, means = np.array([0.5, 0.2]), np.array([0.4, 2.0])
+    network = QueueingNetwork(
+        [Station("disk", "fcfs")],
+        [CustomerClass({"disk": s}, arrival_rate=r) for r, s in zip(rates, means, strict=True)],
+    )
+    wait = (rates * means**2).sum() / (1.0 - rates @ means)
+    assert network.solve().response == pytest.approx(means + wait, rel=1e-12)

@@ -106,3 +106,14 @@ def test_replications_show_themselves_as_estimates_and_as_rows():
     assert runs["response"].mean == pytest.approx(np.mean(TIMES["response"]))
     assert runs.to_frame().shape == (3, 3)
     assert set(runs.record()) == set(TIMES)
+
+
+def test_the_picture_shows_differences_to_the_best(found, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        "validation.analysis.plotting.comparison", lambda *parts, **words: drawn.extend(parts)
+    )
+    found.plot()
+    means, gaps = drawn
+    assert list(means) == list(gaps) == ["one queue", "two queues"]
+    assert [gap.mean for gap in gaps.values()] == pytest.approx([0.0, 2.9 / 3.0])

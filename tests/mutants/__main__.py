@@ -3,8 +3,9 @@
 The changes are made by cosmic-ray. A sample of them is drawn with a seed; each is tried in a copy
 of the repository, with the tests that run its line, the quickest first, up to the first that fails.
 Those lines are known from one run of the whole suite with coverage contexts, kept in ``.mutants``
-until it is removed or ``--map`` is given. What each mutant met is kept there, too, as long as its file
-is what it was: what was stopped, or was asked for a few with ``--most``, goes on where it ended.
+until it is removed or ``--map`` is given. What each mutant met is kept in ``docs/record/mutants.jsonl`` and
+holds as long as its file is what it was: what was stopped, or was asked for a few with ``--most``, goes on
+where it ended.
 
 A mutant is drawn in two steps: a place in the code (an operator, a number, a decorator ...), each
 as likely, then one of the changes there. Bitwise operators are not put in the place of arithmetic
@@ -37,6 +38,8 @@ from queue import SimpleQueue
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / ".mutants"
+#: What mutants met, of whoever ran them.
+RECORD = ROOT / "docs" / "record" / "mutants.jsonl"
 CORE = (
     "qmodels/markov",
     "qmodels/networks",
@@ -361,7 +364,7 @@ def main() -> int:
     every = [mutant for mutant in mutants() if mutant.file.startswith(given.only)]
     drawn = sample(every, given.size, given.seed)
     print(f"{len(drawn)} of {len(every)} mutants, seed {given.seed}", flush=True)
-    journal = Journal(KEPT / "journal.jsonl")
+    journal = Journal(RECORD)
     met = {mutant: journal.get(mutant) for mutant in drawn}
     if given.again:
         met = {m: one if one and one["outcome"] in ("killed", "endless") else None for m, one in met.items()}

@@ -314,3 +314,28 @@ def test_a_chain_that_takes_disk_partitions_at_their_mean_size_is_not_called_exa
         "among disk partitions with equally many jobs one is picked at random; "
         "disk partitions taken at their mean size"
     )
+
+
+def test_a_burst_in_stages_keeps_its_turn_at_the_processor():
+    """Two jobs, bursts of two stages in order of arrival: five states, written out.
+
+    Jobs at the processor and the stage of the one that computes: 0, 1:1, 1:2, 2:1, 2:2. One that went to
+    the end of the queue between its stages would let the other overtake it.
+    """
+    rates = np.zeros((5, 5))
+    for here, there, rate in (
+        (0, 1, 1.0),
+        (1, 2, 2.0),
+        (1, 3, 1.0),
+        (2, 0, 2.0),
+        (2, 4, 1.0),
+        (3, 4, 2.0),
+        (4, 1, 2.0),
+    ):
+        rates[here, there] = rate
+        rates[here, here] -= rate
+    balance = np.vstack([rates.T, np.ones(5)])
+    chances = np.linalg.lstsq(balance, [0.0] * 5 + [1.0])[0]
+    work = workload([(1.0, 1.0)], cpu_bursts=PhaseType.erlang(phases=2, mean=1.0))
+    found = capacity(TS(1, 1, 2), System(1, 1), work, model="exact")
+    assert found == pytest.approx(1.0 - chances[0], rel=1e-12)

@@ -13,6 +13,7 @@ from qmodels.errors import ModelError
 from qmodels.io.runs import COLUMNS, RunTable
 from qmodels.plotting import changes
 from qmodels.programs import Limit, compare_runs
+from qmodels.programs.comparison import Change
 from qmodels.programs.releases import with_common_phases
 from tests.command import called, result_of
 from tests.naive.outside import FAMILIES, NOISES, RUNS, Case, disturbed, table, times_of
@@ -305,3 +306,12 @@ def test_phases_with_names_are_numbered_from_one_as_they_come():
     assert before.phase.tolist() == [1, 2]
     assert after.phase.tolist() == [2, 1, 3]
     assert {phase for phase, _ in names} == {1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("log_ratio", "said"),
+    [(0.004, "slower by 0.2"), (-0.004, "faster by 0.2"), (0.0, "between 0.19")],
+)
+def test_changes_below_one_per_cent_are_called_what_they_are(log_ratio, said):
+    change = Change("solver", "whole program", 4, 2, log_ratio, 0.001, 1e9, 0.95)
+    assert change.sentence().startswith(said)

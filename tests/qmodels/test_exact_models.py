@@ -339,3 +339,8 @@ def test_a_burst_in_stages_keeps_its_turn_at_the_processor():
     work = workload([(1.0, 1.0)], cpu_bursts=PhaseType.erlang(phases=2, mean=1.0))
     found = capacity(TS(1, 1, 2), System(1, 1), work, model="exact")
     assert found == pytest.approx(1.0 - chances[0], rel=1e-12)
+
+
+def test_the_table_of_a_prediction_has_a_value_in_every_line():
+    text = predict(SP(2, 2), System(2, 2), workload([(1.0, 1.0)]), load=0.2).table()
+    assert all(len(line.split()) > 1 for line in text.splitlines())

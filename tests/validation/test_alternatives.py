@@ -117,3 +117,11 @@ def test_the_picture_shows_differences_to_the_best(found, monkeypatch):
     means, gaps = drawn
     assert list(means) == list(gaps) == ["one queue", "two queues"]
     assert [gap.mean for gap in gaps.values()] == pytest.approx([0.0, 2.9 / 3.0])
+
+
+def test_names_and_verdicts_begin_and_numbers_end_one_below_the_other(found):
+    assert found.table().splitlines() == [
+        "            response  response - one queue",
+        "one queue     10.033",
+        "two queues        11  +0.9667 ± 0.14 worse",
+    ]

@@ -129,6 +129,8 @@ class TestOneRun:
         machine = one(strategy="MC", traffic=MixedTraffic(0.4))
         assert play(machine, jobs, seed=3).finish.tolist() == history.finish.tolist()
         assert play(machine, jobs, seed=4).finish.tolist() != history.finish.tolist()
+        unasked = play(machine, jobs).finish.tolist()
+        assert unasked == play(machine, jobs, seed=0).finish.tolist()
 
     def test_a_run_stops_after_so_many_completions(self, history):
         jobs = Poisson(150, 60.0, 9.0).draw(rng=np.random.default_rng(5))

@@ -16,6 +16,7 @@ from qmodels.programs import (
     mean_of_ratios,
     speedup_surface,
 )
+from qmodels.programs.mean_ratios import ContentionRatio
 from qmodels.programs.sums import unlike
 
 
@@ -202,3 +203,11 @@ def test_bursts_whose_times_are_proportional_are_of_one_kind():
     """Those of no length are of one kind, whatever their law."""
     bursts = [Burst(1.0), Burst(2.0), Burst(1.0, law="1"), Burst(0.0), Burst(0.0, law="1")]
     assert list(unlike(bursts)) == [bursts[0], bursts[2], bursts[3]]
+
+
+def test_the_error_of_a_mean_contention_is_carried_to_the_ratio():
+    """(1 + C (p - 1)) / p is linear in C: its slope is (p - 1) / p."""
+    ratio = ContentionRatio(contention=0.2, contention_error=0.1, exact=False)
+    p, d = np.array([1.0, 4.0]), np.ones(2)
+    assert ratio(p, d) == pytest.approx([1.0, 0.4])
+    assert ratio.error(p, d) == pytest.approx([0.0, 0.075])

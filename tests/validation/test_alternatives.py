@@ -120,8 +120,8 @@ def test_the_picture_shows_differences_to_the_best(found, monkeypatch):
 
 
 def test_names_and_verdicts_begin_and_numbers_end_one_below_the_other(found):
-    assert found.table().splitlines() == [
-        "            response  response - one queue",
-        "one queue     10.033",
-        "two queues        11  +0.9667 ± 0.14 worse",
+    assert found.table("throughput").splitlines() == [
+        "            throughput  throughput - one queue",
+        "one queue            3",
+        "two queues           2  -1 ± 0 worse",
     ]

@@ -337,6 +337,7 @@ def test_an_unstable_load_is_refused_before_anything_is_simulated():
         {"precision": 0.1, "replications": 1},
         {"percentiles": (95,)},
         {"percentiles": (0.5, 1)},
+        {"percentiles": (0.0, 0.5)},
         {"percentiles": "x"},
         {"percentiles": None},
         {"percentiles": [np.nan]},

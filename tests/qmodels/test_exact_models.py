@@ -16,6 +16,7 @@ from qmodels.policies import (
 )
 from qmodels.policies.models import build, exact
 from qmodels.policies.models.build import built_model
+from qmodels.policies.models.policy_queue import _rounded
 from qmodels.programs import Burst, Geometric, Phase, Program, WorkloadMix
 from tests.naive import policy_chains as naive
 
@@ -344,3 +345,8 @@ def test_a_burst_in_stages_keeps_its_turn_at_the_processor():
 def test_the_table_of_a_prediction_has_a_value_in_every_line():
     text = predict(SP(2, 2), System(2, 2), workload([(1.0, 1.0)]), load=0.2).table()
     assert all(len(line.split()) > 1 for line in text.splitlines())
+
+
+@pytest.mark.parametrize(("number", "rounded"), [(58_921.0, 58_000), (109.9, 100), (7.6, 7)])
+def test_how_many_states_would_do_is_said_in_two_digits(number, rounded):
+    assert _rounded(number) == rounded

@@ -211,3 +211,9 @@ def test_the_error_of_a_mean_contention_is_carried_to_the_ratio():
     p, d = np.array([1.0, 4.0]), np.ones(2)
     assert ratio(p, d) == pytest.approx([1.0, 0.4])
     assert ratio.error(p, d) == pytest.approx([0.0, 0.075])
+
+
+@pytest.mark.parametrize(("processors", "worst"), [([0.5, 1e30], "0.5"), ([1.0, 1e30], "1e\\+30")])
+def test_the_number_of_processors_that_cannot_be_is_the_one_that_is_named(processors, worst):
+    with pytest.raises(ModelError, match=f"got {worst}$"):
+        SpeedupSurface(processors, [1.0], [[2.0], [1.0]], reference=2.0)

@@ -50,6 +50,8 @@ CORE = (
     "validation/allocation",
     "validation/analysis",
 )
+#: Outcomes of a mutant that a test noticed.
+NOTICED = ("killed", "endless")
 BITWISE = ("BitAnd", "BitOr", "BitXor", "LShift", "RShift")
 #: Tests that look at classes and modules without running a line of them.
 INSPECTING = ("tests/test_records.py", "tests/test_house.py")
@@ -136,35 +138,36 @@ def surroundings(folder: Path) -> dict[str, str]:
     }
 
 
-def suite_mapped(again: bool, tests: list[str]) -> None:
+def suite_mapped(kept: Path, again: bool, tests: list[str]) -> None:
     """Run the suite, or some tests, to know which run which lines and how long they take.
 
     In a copy, as the mutants are: what is not green there would kill every one of them.
     """
-    if not again and (KEPT / "coverage").exists():
+    if not again and (kept / "coverage").exists():
         return
-    KEPT.mkdir(exist_ok=True)
+    kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as top:
         folder = copied(Path(top) / "map")
         environment = surroundings(folder) | {
-            "COVERAGE_FILE": str(KEPT / "coverage"),
-            "MUTANTS_DURATIONS": str(KEPT / "durations.json"),
+            "COVERAGE_FILE": str(kept / "coverage"),
+            "MUTANTS_DURATIONS": str(kept / "durations.json"),
         }
+        # With the few random examples of the gate, which run the same lines.
         words = "-q -n 2 --dist loadfile -p tests.mutants.durations "
         words += "--cov --cov-context=test --cov-report= --cov-fail-under=0"
         command = [sys.executable, "-m", "pytest", *words.split(), *tests]
         if subprocess.run(command, cwd=folder, env=environment).returncode:
-            (KEPT / "coverage").unlink(missing_ok=True)
+            (kept / "coverage").unlink(missing_ok=True)
             raise SystemExit("the suite is not green; mutants would tell nothing")
 
 
 class Tests:
     """Which tests run a line, the quickest first."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Path) -> None:
         from coverage import CoverageData
 
-        self._data = CoverageData(str(KEPT / "coverage"))
+        self._data = CoverageData(str(kept / "coverage"))
         self._data.read()
         self._files = {}
         for file in self._data.measured_files():
@@ -172,7 +175,7 @@ class Tests:
                 at = file.find(f"/{part}/")
                 if at >= 0:
                     self._files[file[at + 1 :]] = file
-        text = (KEPT / "durations.json").read_text(encoding="utf-8")
+        text = (kept / "durations.json").read_text(encoding="utf-8")
         self.seconds: dict[str, float] = json.loads(text)
 
     def of(self, mutant: Mutant) -> list[str]:
@@ -191,6 +194,18 @@ class Tests:
             names & set(self.seconds),
             key=lambda name: (not name.startswith(INSPECTING), self.seconds[name], name),
         )
+
+    def within(self, names: list[str], seconds: float) -> list[str]:
+        """Return the first of them, so many that they fill the seconds."""
+        spent, count = 0.0, 0
+        while count < len(names) and spent < seconds:
+            spent += self.seconds[names[count]]
+            count += 1
+        return names[:count]
+
+    def usual(self, names: list[str]) -> float:
+        """Return the seconds that they take."""
+        return sum(self.seconds[name] for name in names)
 
 
 def pytest_run(folder: Path, tests: list[str], usual: float) -> str:
@@ -238,22 +253,16 @@ def tried(mutant: Mutant, tests: Tests, folder: Path, longest: float) -> dict[st
     after = mutate_code(before, plugins.get_operator(mutant.operator)(), mutant.occurrence)
     assert after is not None
     covering = tests.of(mutant)
-    spent, quick = 0.0, 0
-    while quick < len(covering) and (spent < FIRST or quick == 0):
-        spent += tests.seconds[covering[quick]]
-        quick += 1
-    last = quick
-    while last < len(covering) and spent < longest:
-        spent += tests.seconds[covering[last]]
-        last += 1
+    asked = tests.within(covering, max(FIRST, longest))
+    quick = len(tests.within(covering, FIRST))
     began = time.monotonic()
     outcome, run = "not run by any test", 0
     stamp = file.stat()
     try:
         file.write_text(after, encoding="utf-8")
-        for part in (covering[:quick], covering[quick:last]):
-            if part and outcome not in ("killed", "endless"):
-                outcome = pytest_run(folder, part, sum(tests.seconds[name] for name in part))
+        for part in (asked[:quick], asked[quick:]):
+            if part and outcome not in NOTICED:
+                outcome = pytest_run(folder, part, tests.usual(part))
                 run += len(part)
     finally:
         file.write_text(before, encoding="utf-8")
@@ -315,13 +324,10 @@ def checked(tests: Tests, drawn: list[Mutant], folder: Path) -> None:
     found = subprocess.run(
         command, cwd=folder, env=surroundings(folder), stdout=subprocess.DEVNULL
     ).returncode
-    spent, quick = 0.0, 0
-    while quick < len(names) and spent < 2 * FIRST:
-        spent += tests.seconds[names[quick]]
-        quick += 1
-    if found or pytest_run(folder, names[:quick], spent) != "survived":
+    quick = tests.within(names, 2 * FIRST)
+    if found or pytest_run(folder, quick, tests.usual(quick)) != "survived":
         raise SystemExit("the tests fail in a copy without any change; use --map")
-    print(f"a copy without a change passes {quick} of {len(names)} tests", flush=True)
+    print(f"a copy without a change passes {len(quick)} of {len(names)} tests", flush=True)
 
 
 def copied(folder: Path) -> Path:
@@ -335,7 +341,7 @@ def survivors_table(results: list[dict[str, object]]) -> str:
     """Markdown: a row for each survivor, its reason to be filled in by a reader."""
     lines = ["| place | change | tests | reason |", "|---|---|---|---|"]
     for one in results:
-        if one["outcome"] not in ("killed", "endless"):
+        if one["outcome"] not in NOTICED:
             old, new = (
                 " ".join(line[1:].strip() for line in one["change"] if line[0] == sign)  # type: ignore[attr-defined]
                 for sign in "-+"
@@ -359,15 +365,17 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a part of the core, as qmodels/markov/qbd")
     parser.add_argument("--tests", nargs="*", default=[], help="map with these; implies --map")
     given = parser.parse_args()
-    suite_mapped(given.map or bool(given.tests), given.tests)
-    tests = Tests()
+    # Of a few tests nothing is told on record, where a survivor is one of the whole suite.
+    kept, record = (KEPT / "few", KEPT / "few" / "met.jsonl") if given.tests else (KEPT, RECORD)
+    suite_mapped(kept, given.map or bool(given.tests), given.tests)
+    tests = Tests(kept)
     every = [mutant for mutant in mutants() if mutant.file.startswith(given.only)]
     drawn = sample(every, given.size, given.seed)
     print(f"{len(drawn)} of {len(every)} mutants, seed {given.seed}", flush=True)
-    journal = Journal(RECORD)
+    journal = Journal(record)
     met = {mutant: journal.get(mutant) for mutant in drawn}
     if given.again:
-        met = {m: one if one and one["outcome"] in ("killed", "endless") else None for m, one in met.items()}
+        met = {m: one if one and one["outcome"] in NOTICED else None for m, one in met.items()}
     to_try = [mutant for mutant in drawn if met[mutant] is None][: given.most]
     print(f"{len(drawn) - sum(one is None for one in met.values())} in the journal", flush=True)
     with tempfile.TemporaryDirectory() as top, ThreadPoolExecutor(given.workers) as pool:
@@ -393,13 +401,13 @@ def main() -> int:
     results = [found for found in met.values() if found is not None]
     if not results:
         return 0
-    (KEPT / "survivors.md").write_text(survivors_table(results) + "\n", encoding="utf-8")
-    killed = sum(one["outcome"] in ("killed", "endless") for one in results)
+    (kept / "survivors.md").write_text(survivors_table(results) + "\n", encoding="utf-8")
+    killed = sum(one["outcome"] in NOTICED for one in results)
     low, high = wilson(killed, len(results))
     print(
         f"killed {killed} of {len(results)}, {killed / len(results):.1%} (95 % interval {low:.1%} to "
         f"{high:.1%}); "
-        f"{len(drawn) - len(results)} of the {len(drawn)} not tried; see {KEPT}/survivors.md"
+        f"{len(drawn) - len(results)} of the {len(drawn)} not tried; see {kept}/survivors.md"
     )
     return int(killed < given.least * len(results))
 

@@ -171,5 +171,5 @@ def test_percentiles_of_bursts_follow_a_job_by_more_than_the_law_of_the_others()
 
 @pytest.mark.parametrize(("jobs", "states"), [((1,), 2), ((0, 2), 3), ((2, 1), 8)])
 def test_states_of_turns_are_how_many_transfer_and_which_class_computes(jobs, states):
-    """Without a job at the disk; or with those there, and one of the others, of each class, computing."""
+    """One with nobody at the processor; else one for each class there that may be served."""
     assert chain_size(jobs) == states

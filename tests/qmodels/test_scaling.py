@@ -396,8 +396,8 @@ def test_the_size_of_a_forecast_is_the_largest_where_most_processors_are():
     assert size_asked("made", runs, None).work == 30.0
 
 
-def test_runs_that_scatter_less_where_few_are_heavy_do_not_narrow_an_interval():
-    """Weights by processors can only find more noise than all runs alike."""
+def test_weights_by_processors_never_make_runs_look_less_noisy():
+    """Runs that scatter less when all count alike leave the noise as it is; more, and it grows by that."""
 
     def totals(count, heavy):
         return SimpleNamespace(

@@ -6,6 +6,7 @@ import base64
 import logging
 import re
 import warnings
+from contextlib import contextmanager
 
 import pytest
 from matplotlib import font_manager
@@ -18,6 +19,8 @@ from qmodels.plotting.embedded import panel
 from qmodels.plotting.style import set_legend, set_title
 
 NAMES = ["求解器", "решатель", "διαλύτης", "محلل", "解 く 人", "ソルバー🚀", "plain"]
+#: Fonts of this machine, while none is taken away.
+FONTS = [e for e in font_manager.fontManager.ttflist if (e.style, e.weight) == ("normal", 400)]
 
 
 def named(names=NAMES):
@@ -44,15 +47,29 @@ def drawn(figure, names=()):
         ]
 
 
+@contextmanager
+def machine_of_one_font():
+    """A machine that has no other fonts than matplotlib's usual one.
+
+    Matplotlib remembers which file it found for a family. What it found here (the usual font for
+    each family) must not be found by a later test of the process, nor the other way round.
+    """
+    found = (fonts._families, font_manager.fontManager._findfont_cached)
+    usual = [e for e in FONTS if e.name == "DejaVu Sans"]
+    for cache in found:
+        cache.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(font_manager.fontManager, "ttflist", usual)
+        patch.setattr(fonts, "_numbers", {})
+        yield
+    for cache in found:
+        cache.cache_clear()
+
+
 @pytest.fixture
-def few_fonts(monkeypatch):
-    """A machine that has no other fonts than matplotlib's usual one."""
-    usual = [e for e in font_manager.fontManager.ttflist if e.name == "DejaVu Sans"]
-    monkeypatch.setattr(font_manager.fontManager, "ttflist", usual)
-    monkeypatch.setattr(fonts, "_numbers", {})
-    fonts._families.cache_clear()
-    yield
-    fonts._families.cache_clear()
+def few_fonts():
+    with machine_of_one_font():
+        yield
 
 
 def test_a_page_has_names_as_texts_with_fonts_to_fall_back_on(few_fonts):
@@ -98,8 +115,10 @@ def test_a_figure_is_after_it_as_it_was(few_fonts):
 def test_a_font_of_the_machine_is_taken_where_it_has_the_letters(monkeypatch):
     """STIXGeneral comes with matplotlib and has letters that the usual font has not."""
     monkeypatch.setattr(fonts, "_numbers", {})
+    for remembered in (fonts._families, fonts._letters_of):  # of other tests of this process
+        remembered.cache_clear()
     usual, other = (
-        fonts._letters_of(font_manager.findfont(font_manager.FontProperties(family=name)))
+        set(font_manager.get_font(next(e.fname for e in FONTS if e.name == name)).get_charmap())
         for name in ("DejaVu Sans", "STIXGeneral")
     )
     code = min(code for code in other - usual if code > 0x250 and chr(code).isprintable())
@@ -111,6 +130,14 @@ def test_a_font_of_the_machine_is_taken_where_it_has_the_letters(monkeypatch):
         assert len(ax.title.get_fontfamily()) > 1
         FigureCanvasAgg(figure).draw()
     assert fonts.numbered() == {}
+
+
+def test_a_family_sought_where_fonts_were_few_is_found_afterwards():
+    """Formulas seek STIX fonts: a picture with one must not hide them from later tests."""
+    sought = font_manager.FontProperties(family="STIXGeneral")
+    with machine_of_one_font():
+        assert "DejaVu" in font_manager.findfont(sought)
+    assert "STIX" in font_manager.findfont(sought)
 
 
 def test_plain_names_cost_nothing(monkeypatch):

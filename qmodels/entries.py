@@ -7,6 +7,8 @@ import re
 import sys
 from pathlib import Path
 
+from qmodels.errors import ModelError
+
 #: The name of a class that is entered.
 _ENTERED = re.compile(
     rb'^@(?:\w+\.)?register\n(?:@[^\n]*\n)*class (?:(?!^class ).)*?^    name(?:: [^=\n]+)? = "([^"\n]+)"$',
@@ -29,6 +31,11 @@ def names_of(package: str) -> dict[str, str]:
     dict
         The module that has the class, by the name, names in alphabetical order.
 
+    Raises
+    ------
+    ModelError
+        If two files enter the same name: only one of them could be had by it.
+
     Examples
     --------
     >>> names_of("qmodels.policies.models")["time-sharing"]
@@ -37,8 +44,11 @@ def names_of(package: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for folder in _folders_of(package):
         for file in sorted(folder.glob("*.py")):
-            names = (name.decode() for name in _ENTERED.findall(file.read_bytes()))
-            found |= dict.fromkeys(names, f"{package}.{file.stem}")
+            for name in map(bytes.decode, _ENTERED.findall(file.read_bytes())):
+                if name in found:
+                    files = f"{found[name].rpartition('.')[2]}.py and {file.name}"
+                    raise ModelError(f"two files of {package} enter {name!r}: {files}; rename one entry")
+                found[name] = f"{package}.{file.stem}"
     return dict(sorted(found.items()))
 
 

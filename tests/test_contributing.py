@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+import subprocess
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -20,16 +21,9 @@ from qmodels.io.scenario_reference import model_section
 from qmodels.policies import MODELS, predict
 from tests.command import called, result_of
 from tests.objects import SCENARIO
+from tests.page_format import PAGE, examples, put
 from validation.checkpoints.protocols import PROTOCOLS
 from validation.jobs import QUEUE_DISCIPLINES
-
-PAGE = Path(__file__).parents[1] / "CONTRIBUTING.md"
-
-
-def example(heading):
-    """The Python of a section."""
-    section = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}")[2].partition("\n## ")[0]
-    return re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
 
 
 @pytest.fixture
@@ -41,9 +35,8 @@ def placed(tmp_path, monkeypatch):
     def place(heading, package, file):
         folder = tmp_path / package
         folder.mkdir()
-        (folder / file).write_text(example(heading))
-        path = importlib.import_module(package).__path__
-        monkeypatch.setattr(importlib.import_module(package), "__path__", [*path, str(folder)])
+        path = put(examples(heading)[0], package, file, folder)
+        monkeypatch.setattr(importlib.import_module(package), "__path__", path)
         load_entries(package)
 
     yield place
@@ -93,17 +86,38 @@ def test_a_model_of_a_policy_is_one_file(placed, tmp_path, monkeypatch):
 def test_a_log_format_is_one_file_that_commands_and_files_find(placed, tmp_path):
     placed("Add a log format", "qmodels.io.job_logs", "plain.py")
     log = tmp_path / "jobs.txt"
-    log.write_text("#plain\n1700000000 1700000030 1700003630 64\n1700000010 1700000010 1700000110 8\n")
+    log.write_text(
+        "#plain\n7 1700000000 1700000030 1700003630 64 COMPLETED\n"
+        "8 1700000010 1700000010 1700000110 8 FAILED\n"
+    )
     jobs = read_jobs(log).jobs
-    assert jobs[["wait", "run", "processors"]].to_numpy().tolist() == [[30, 3600, 64], [0, 100, 8]]
+    columns = jobs[["job", "wait", "run", "processors", "status"]]
+    assert columns.to_numpy().tolist() == [[7, 30, 3600, 64, 1], [8, 0, 100, 8, 0]]
     for words in ((), ("--format", "Plain")):
         done = called("jobs", log, *words)
-        assert "Read as plain (four numbers on a line)" in done.stdout + done.stderr
-    log.write_text("#plain\n1700000000 1700000030 noon 64\n")
+        assert "Read as plain (six fields on a line)" in done.stdout + done.stderr
+    log.write_text("#plain\n7 1700000000 1700000030 noon 64 COMPLETED\n")
     done = called("jobs", log)
     assert done.returncode == 3
     assert "jobs.txt:2:end: 'noon'" in done.stderr
     assert "plain" in names_of("qmodels.io.job_logs")
+
+
+def test_the_log_format_of_the_page_keeps_what_all_formats_promise():
+    tests = [f"tests/qmodels/test_job_logs{part}.py" for part in ("", "_cut")]
+    about = "plain or every_format or any_order or windows"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.page_format", "-p", "no:cacheprovider"]
+    done = subprocess.run([*command, "-k", about, *tests], cwd=PAGE.parent, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 20
+
+
+def test_two_files_of_one_name_are_refused(placed):
+    placed("Add a log format", "qmodels.io.job_logs", "plain.py")
+    folder = Path(sys.modules["qmodels.io.job_logs.plain"].__file__).parent
+    (folder / "again.py").write_text(examples("Add a log format")[0])
+    with pytest.raises(ModelError, match=r"two files .* enter 'plain': again\.py and plain\.py; rename"):
+        load_entries("qmodels.io.job_logs")
 
 
 def test_a_protocol_is_one_class_that_every_comparison_has(placed):
@@ -130,3 +144,10 @@ def test_a_command_is_one_file_and_a_line(placed, monkeypatch):
     assert called("hello", "Ada").stdout == "Hello, Ada.\n"
     assert result_of(called("hello", "--json").stdout) == {"greeted": "world"}
     assert "For example: qmodels hello Ada" in called("hello", "--help").stdout
+
+
+def test_every_file_that_the_page_names_is_there():
+    text = PAGE.read_text(encoding="utf-8")
+    named = set(re.findall(r"\b(?:tests|docs|qmodels|validation|phasefit)/[\w/.-]+\.(?:py|md)\b", text))
+    assert len(named) > 30
+    assert [name for name in sorted(named) if not (PAGE.parent / name).is_file()] == []

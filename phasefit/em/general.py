@@ -33,11 +33,11 @@ _REPORT: Final = 2e-4
 
 @dataclass(frozen=True, eq=False)
 class _Grid:
-    """A sample as the kernel wants it: increasing times, and what happened at each."""
+    """A sample as the kernel wants it: increasing times, and what ended or was last seen at each."""
 
     times: Array
-    ended: Array
-    alive: Array
+    observed: Array
+    censored: Array
     lower: NDArray[np.int64]
     upper: NDArray[np.int64]
     interval_weights: Array
@@ -45,7 +45,7 @@ class _Grid:
     @property
     def size(self) -> float:
         """Total weight."""
-        return float(self.ended.sum() + self.alive.sum() + self.interval_weights.sum())
+        return float(self.observed.sum() + self.censored.sum() + self.interval_weights.sum())
 
     @classmethod
     def of(cls, sample: Sample) -> _Grid:
@@ -57,16 +57,16 @@ class _Grid:
         if times.size and times[0] == 0.0:
             times = times[1:]
         exact = right & (sample.lower > 0.0)
-        ended, alive = np.zeros((2, times.size))
-        np.add.at(ended, np.searchsorted(times, sample.times), sample.weights)
+        observed, censored = np.zeros((2, times.size))
+        np.add.at(observed, np.searchsorted(times, sample.times), sample.weights)
         at = np.searchsorted(times, sample.lower[exact])
-        np.add.at(alive, at, sample.interval_weights[exact])
+        np.add.at(censored, at, sample.interval_weights[exact])
         lower = np.searchsorted(times, sample.lower[within], side="right")
         upper = np.searchsorted(times, sample.upper[within], side="right")
         return cls(
             times,
-            ended,
-            alive,
+            observed,
+            censored,
             lower.astype(np.int64),
             upper.astype(np.int64),
             sample.interval_weights[within],
@@ -197,8 +197,8 @@ def _expect(grid: _Grid, law: _ChainRates) -> tuple[float, _ChainRates, Array]:
     begun, spent, ended, moved = np.empty(n), np.empty(n), np.empty(n), np.empty((n, n))
     value: float = _kernels.phase_pass(
         grid.times,
-        grid.ended,
-        grid.alive,
+        grid.observed,
+        grid.censored,
         grid.lower,
         grid.upper,
         grid.interval_weights,

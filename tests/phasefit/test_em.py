@@ -133,8 +133,8 @@ def test_every_phase_type_step_is_that_of_the_twin(rng, speed):
         begun, spent, ended, moved = np.empty(n), np.empty(n), np.empty(n), np.empty((n, n))
         value = _kernels.phase_pass(
             grid.times,
-            grid.ended,
-            grid.alive,
+            grid.observed,
+            grid.censored,
             grid.lower,
             grid.upper,
             grid.interval_weights,

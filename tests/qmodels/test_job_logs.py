@@ -76,7 +76,7 @@ def test_each_format_is_known_by_its_own_class_alone(tmp_path, jobs, name):
 
 
 def test_every_format_is_tested_here_and_says_what_it_is():
-    assert set(FORMATS) == set(WRITERS)
+    assert set(FORMATS) == set(WRITERS), "tests/batch_logs.py has a writer for each format"
     assert all(kind.title for kind in FORMATS.values())
 
 

@@ -13,7 +13,7 @@ from qmodels.commands import predict as predict_command
 from qmodels.commands import recommend as recommend_command
 from qmodels.errors import ModelError, ScenarioError
 from qmodels.io import load_scenario
-from qmodels.io.scenario_reference import MARKERS, declared_keys, policy_section
+from qmodels.io.scenario_reference import MARKERS, MODEL_MARKERS, declared_keys, model_section, policy_section
 from qmodels.policies import (
     POLICIES,
     AbstractPolicy,
@@ -246,10 +246,11 @@ def test_a_simulation_of_it_agrees_with_its_prediction(one_disk):
     assert found.mean_response.contains(predict(policy, MACHINE, WORK, load=0.1).mean_response)
 
 
-def test_the_page_has_the_section_that_the_policies_make():
+@pytest.mark.parametrize(("markers", "section"), [(MARKERS, policy_section), (MODEL_MARKERS, model_section)])
+def test_the_page_has_the_sections_that_policies_and_models_make(markers, section):
     text = PAGE.read_text(encoding="utf-8")
-    made = text.partition(MARKERS[0])[2].partition(MARKERS[1])[0]
-    assert made.strip() == policy_section().strip(), "run docs/write_policies.py"
+    made = text.partition(markers[0])[2].partition(markers[1])[0]
+    assert made.strip() == section().strip(), "run python docs/write_policies.py"
 
 
 def test_every_key_stands_on_the_page_and_nothing_else():

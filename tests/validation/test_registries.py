@@ -159,7 +159,7 @@ def test_the_reference_lists_every_discipline_and_every_source_of_jobs():
 def test_the_reference_lists_every_strategy():
     page = (DOCS / "reference" / "strategies.md").read_text(encoding="utf-8")
     for name in STRATEGIES:
-        assert name in page
+        assert f"`{name}`" in page, f"docs/reference/strategies.md has no row with `{name}`"
 
 
 def test_two_classes_cannot_have_one_name():

@@ -161,6 +161,19 @@ def suite_mapped(kept: Path, again: bool, tests: list[str]) -> None:
             raise SystemExit("the suite is not green; mutants would tell nothing")
 
 
+def in_function(file: Path, line: int) -> bool:
+    """Whether a line belongs to the body of a function; all others are run when a file is imported.
+
+    Coverage alone does not tell: what a test is the first to import it counts among the lines of that test.
+    """
+    functions = (
+        node
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    return any(node.body[0].lineno <= line <= (node.end_lineno or 0) for node in functions)
+
+
 class Tests:
     """Which tests run a line, the quickest first."""
 
@@ -186,10 +199,12 @@ class Tests:
         # A statement is measured at its first line.
         near = [line for line in by_line if line <= mutant.line]
         found = set(by_line[max(near)]) if near else {""}
-        if "" in found:
+        at_import = "" in found or not in_function(ROOT / mutant.file, mutant.line)
+        if at_import:
             found = set().union(*by_line.values())
-            found |= {name for name in self.seconds if name.startswith(INSPECTING)}
         names = {context.rpartition("|")[0] for context in found} - {""}
+        if at_import:
+            names |= {name for name in self.seconds if name.startswith(INSPECTING)}
         return sorted(
             names & set(self.seconds),
             key=lambda name: (not name.startswith(INSPECTING), self.seconds[name], name),

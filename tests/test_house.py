@@ -56,6 +56,20 @@ def test_no_module_imports_a_private_name_of_another_room(package):
     assert found == {}
 
 
+def test_pandas_is_imported_where_a_frame_is_made():
+    """It takes longer to import than most answers take; only readers of logs and reports begin with it."""
+    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
+        code = path.read_text(encoding="utf-8")
+        if "import pandas" not in code or path.parent.name == "io" or path.name == "report.py":
+            continue
+        body = ast.parse(code).body
+        for_types = [
+            node for node in body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        ]
+        at_once = [node for node in body if isinstance(node, ast.Import | ast.If) and node not in for_types]
+        assert "import pandas" not in "\n".join(map(ast.unparse, at_once)), path
+
+
 @pytest.mark.parametrize(
     ("module", "code", "names"),
     [

@@ -104,6 +104,15 @@ def test_runs_whose_bursts_do_not_agree_are_one_phase_each():
     assert "one phase" in found.remarks[0]
 
 
+def test_a_run_that_agrees_with_no_other_is_parted_at_its_own_widest_step():
+    """Halfway, in logarithms, between its pauses of seconds and those within a burst, a 150th of one."""
+    runs = [run(1, [(1.0, 9.0)] * 3 + [(1.0, 0.0)]), run(2, [(1.0, 4.0)] * 5 + [(1.0, 0.0)])]
+    found = common_phases(runs)
+    low, high = np.sqrt(np.array([4.0, 9.0]) / 150.0)
+    assert f"4 to 6 bursts of I/O at a gap of {low:.3g} to {high:.3g} s" in found.remarks[0]
+    assert found.io[:, 0] == pytest.approx([4.0, 6.0], rel=1e-6)
+
+
 def test_recorded_computation_is_what_is_recorded_and_the_rest_a_phase_of_its_own():
     """25 bursts of 1.362 s with 2 to 8 % of other work around them."""
     extra = np.linspace(0.02, 0.08, 25)

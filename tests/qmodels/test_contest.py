@@ -19,6 +19,7 @@ from qmodels.policies import (
     capacity,
     predict,
 )
+from qmodels.policies.choice import contest
 from qmodels.policies.choice.policy_map import best_policies
 from qmodels.policies.choice.ranking import BEST, SLOWER, TIE, UNDECIDED
 from qmodels.policies.choice.recommendation import recommend
@@ -97,6 +98,14 @@ def test_most_percentiles_are_not_computed(monkeypatch):
         assert sum(isnan(row.value) for row in rows) >= part * len(rows), name
 
 
+def test_behind_the_best_and_the_next_none_is_computed(monkeypatch):
+    """A percentile of the next one says how much the best is better by; nobody asked for the others."""
+    monkeypatch.setattr("qmodels.policies.choice.contest.LEADERS", 0)
+    found = recommend(SMALL, JOBS, load=0.3, objective="p95", candidates=[SP(4, 1), SP(1, 1), SP(4, 4)])
+    assert [row.status for row in found.rows] == [BEST, SLOWER, SLOWER]
+    assert [isfinite(row.value) for row in found.rows] == [True, True, False]
+
+
 def test_a_percentile_below_the_mean_is_found_on_a_map_as_well():
     """Giants: taking a high percentile for no less than the mean would lose the best one."""
     loads, scv = [0.05, 0.3], 400.0
@@ -110,6 +119,23 @@ def test_a_percentile_below_the_mean_is_found_on_a_map_as_well():
         assert set(drawn.ties[0][j]) == {policy.label for policy in full.ties}
         below += full.value < full.rows[0].quantities["mean_response"]
     assert below > 0
+
+
+def test_a_map_predicts_no_policy_under_which_a_job_alone_would_be_too_slow(monkeypatch):
+    """A job takes four times as long on a quarter of the machine as on all of it, even alone."""
+    asked = []
+
+    def counted(policy, *rest):
+        asked.append(policy)
+        return predicted(policy, *rest)
+
+    predicted = contest.predicted
+    monkeypatch.setattr(contest, "predicted", counted)
+    found = best_policies(
+        SMALL, JOBS, loads=[0.1], scvs=[1.0], objective="mean", candidates=[SP(1, 1), SP(4, 4)]
+    )
+    assert found.best[0, 0] == "SP(1,1)"
+    assert asked == [SP(1, 1)]
 
 
 def test_what_was_not_computed_is_said_and_is_no_number(monkeypatch):

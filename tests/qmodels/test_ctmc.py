@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from qmodels.errors import ModelError
 from qmodels.markov import stationary
+from qmodels.markov.sparse_rates import checked_levels
 
 
 def exact_stationary(rates):
@@ -75,3 +76,8 @@ def test_the_diagonal_of_a_generator_may_be_given_and_changes_nothing():
 def test_what_is_no_chain_is_refused_and_the_reason_given(rates, said):
     with pytest.raises(ModelError, match=said):
         stationary(rates)
+
+
+def test_levels_below_zero_are_refused_as_levels():
+    with pytest.raises(ModelError, match="with none left out"):
+        checked_levels([-1, 0], 2)

@@ -99,6 +99,24 @@ def test_missing_checkpoints_are_counted_and_told(rng):
     assert "2 checkpoints are missing" in found.remarks[0]
 
 
+def test_what_is_written_beside_the_checkpoints_is_told_as_a_share():
+    made = Made(10_000.0)
+    for k in range(1, 16):
+        made.put(600.0 * k, 30.0, 10**9)
+    made.put(300.0, 30.0, 5 * 10**9)  # 5 of 20
+    found = find_checkpoints(made.trace())
+    assert found.size == pytest.approx(1e9)
+    assert "25% of the bytes written are not theirs, and are taken for other output." in found.remarks
+
+
+def test_four_writes_at_equal_intervals_are_checkpoints():
+    made = Made(3_000.0)
+    for k in range(1, 5):
+        made.put(600.0 * k, 30.0, 10**9)
+    found = find_checkpoints(made.trace())
+    assert (len(found), found.interval) == (4, pytest.approx(570.0))
+
+
 def test_checkpoints_in_many_pieces_are_one_each(rng):
     made, true = checkpoints(rng, pieces=25, pause=1.0, length=100.0, work=400.0)
     found = find_checkpoints(made.trace())

@@ -95,6 +95,25 @@ def test_the_description_of_uneven_weeks_keeps_them():
     assert off < 0.5 * off_by_laws
 
 
+def test_a_description_of_one_half_is_held_against_the_jobs_of_the_other(rng):
+    """Jobs come one by one in every second week, in tens in the others, so that each half misleads."""
+    weeks = [rng.random(40), np.repeat(rng.random(4), 10) + 1e-6 * rng.random(40)] * 8
+    times = np.sort(np.concatenate([7 * DAY * k + 6 * DAY * week for k, week in enumerate(weeks)]))
+    history = History(np.diff(times, prepend=0.0), rng.exponential(3600.0, times.size), None)
+    work = workload_of(history)
+    found = chosen_description(work.arrivals, work.demand).errors["days"]
+
+    def response(half, servers, load):
+        gaps = half.gaps / (half.gaps.mean() * load * servers)
+        return replayed(gaps, half.work / half.work.mean(), np.ones(servers))[1].mean()
+
+    queues = [(servers, load) for servers in (1, 4) for load in (0.5, 0.7, 0.85)]
+    one, other = (np.array([response(half, *queue) for queue in queues]) for half in history.halves())
+    expected = np.abs(np.log(one / other)).mean()
+    assert expected > 0.7
+    assert found == pytest.approx(expected, rel=0.15)
+
+
 @pytest.mark.parametrize("policy", ["SP(1,1)", "SP(4,4)", "SP(4,1)", "DP(1)"])
 def test_all_that_is_said_of_drawn_jobs_goes_together(policy):
     found = predict(policy, MACHINE, workload_of(busy_weeks(4), description="days"), utilisation=0.6)

@@ -135,6 +135,13 @@ def test_r38_the_mixture_for_one_class_has_its_means():
     assert same.throughput == pytest.approx(ClosedNetwork(5, E3, E2).solve().throughput, rel=1e-12)
 
 
+def test_classes_of_unlike_disk_times_have_no_product_form_whichever_is_first():
+    fast, slow = (JobClass(2, delay=ONE, disk=PhaseType.exponential(mean=mean)) for mean in (0.5, 2.0))
+    for classes in ([fast, slow], [slow, fast]):
+        assert not MultiClassNetwork(classes, discipline="fcfs").has_product_form
+    assert MultiClassNetwork([fast, fast], discipline="fcfs").has_product_form
+
+
 def test_large_populations_are_solved_without_overflow():
     classes = [JobClass(50, ONE.scale(k + 1.0), ONE.scale(0.1 * (k + 1))) for k in range(10)]
     found = MultiClassNetwork(classes).solve()

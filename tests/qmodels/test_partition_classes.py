@@ -39,6 +39,26 @@ def test_turns_of_variable_bursts_on_partitions_are_near_the_exact_chain(partiti
     assert abs(blind.mean_response / expected.mean_response - 1.0) > 0.15
 
 
+def test_where_no_burst_is_long_the_disk_is_shared_as_the_exact_chain_says():
+    """Exponential bursts: within a hundredth, where a disk that nobody else asks is off by four."""
+    program = Program([Phase(io=2.0, cpu=2.0)], phase_count=Geometric(4.0))
+    given = TimeSharing(3, 1, 2), System(6, 1), Workload(program, io_bursts=ONE, cpu_bursts=ONE)
+    found = predict(*given, load=0.5, model="partition-classes")
+    expected = predict(*given, arrival_rate=found.arrival_rate, model="exact")
+    assert found.mean_response == pytest.approx(expected.mean_response, rel=0.01)
+
+
+@pytest.mark.parametrize("of", ["io_bursts", "cpu_bursts"])
+def test_bursts_of_stages_in_a_row_are_not_followed_whichever_kind_has_them(of):
+    laws = dict.fromkeys(("io_bursts", "cpu_bursts"), match_moments(1.0, 5.0))
+    program = Program([Phase(io=1.0, cpu=3.0)], phase_count=Geometric(2.0))
+    given = TimeSharing(2, 2, 2), System(4, 2)
+    assert predict(*given, Workload(program, **laws), load=0.2).model == "partition-classes"
+    work = Workload(program, **laws | {of: PhaseType.erlang(phases=2, mean=1.0)})
+    with pytest.raises(ModelError, match="not too regular"):
+        predict(*given, work, load=0.2, model="partition-classes")
+
+
 def test_on_one_partition_of_one_job_each_it_is_the_queue_of_one_server():
     """Without I/O jobs of one burst are served in order of arrival, whoever is on the partition."""
     program = Program([Phase(io=0.0, cpu=1.0)])
@@ -71,6 +91,27 @@ def test_work_that_is_done_is_work_that_arrives():
     assert found.processor_utilisation == pytest.approx(
         found.arrival_rate * float(mix.mean_cpu(2.0, 1.0)) * 2.0 / machine.processors, rel=1e-6
     )
+
+
+def test_three_partitions_keep_the_one_disk_that_they_share_busy_and_no_more():
+    """A transfer of a second for each job: with six of them there, nearly one job a second."""
+    work = Workload(Program([Phase(io=1.0, cpu=1.0)]), demand=match_moments(1.0, 3.0))
+    most = capacity(TimeSharing(3, 1, 2), System(3, 1), work, model="partition-classes")
+    assert 0.9 < most < 1.0
+
+
+def test_a_program_of_a_mix_that_transfers_nothing_is_as_one_that_transfers_next_to_nothing():
+    found, near = (
+        predict(
+            TimeSharing(1, 1, 2),
+            System(1, 1),
+            Workload(WorkloadMix([fixed(io, 0.5, 6), fixed(2.0, 30.0, 6)], weights=[0.9, 0.1])),
+            load=0.4,
+            model="partition-classes",
+        )
+        for io in (0.0, 1e-7)
+    )
+    assert found.mean_response == pytest.approx(near.mean_response, rel=1e-6)
 
 
 def test_too_many_jobs_are_refused_in_words():

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from phasefit import PhaseType
 from qmodels.errors import ModelError
 from qmodels.programs import (
     Burst,
@@ -336,6 +337,10 @@ class TestAProgram:
         with pytest.raises(ModelError, match=r"n (must be|is nan)"):
             Program([Phase(1.0, 1.0)]).survival(n)
 
+    def test_names_the_number_of_phases_that_is_no_such_number(self):
+        with pytest.raises(ModelError, match=r"got 0\.5"):
+            Program([Phase(1.0, 1.0)] * 3).survival([2.0, 0.5])
+
     @pytest.mark.parametrize("factor", [0.0, -1.0, math.nan, math.inf, None, "2", True])
     def test_refuses_a_scale_that_is_not_positive(self, factor):
         with pytest.raises(ModelError, match="factor"):
@@ -406,3 +411,8 @@ class TestAMixture:
     def test_refuses_what_is_no_list_of_programs(self, given):
         with pytest.raises(ModelError, match="programs"):
             WorkloadMix(given)
+
+
+def test_a_class_in_the_place_of_a_law_has_no_mean():
+    with pytest.raises(ModelError, match=r"io: seconds must be from 0 .* got mean nan"):
+        Phase(io=PhaseType, cpu=1.0)

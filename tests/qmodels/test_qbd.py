@@ -160,6 +160,24 @@ def test_all_questions_about_the_level_agree_with_its_probabilities(chain):
     assert solution.states == sum(len(block) for block in chain.local)
 
 
+@pytest.mark.parametrize("phases", [3, 40])
+def test_the_residual_is_what_the_flows_of_all_states_are_out_of_balance_by(phases, rng):
+    """Of an answer that was broken off early, so that they are."""
+    up, local, down = (scale * rng.random((2, phases, phases)) for scale in (0.6, 1.0, 1.0))
+    found = solve_qbd(QBD(up=list(up), local=list(local), down=list(down)), tol=0.5)
+    pi = np.stack([found.level(k) for k in range(4)])
+    into = [
+        pi[0] @ local[0] + pi[1] @ down[0],
+        pi[0] @ up[0] + pi[1] @ local[1] + pi[2] @ down[1],
+        pi[1] @ up[1] + pi[2] @ local[1] + pi[3] @ down[1],
+    ]
+    rates = [up[0] + local[0], up[1] + local[1] + down[0], up[1] + local[1] + down[1]]
+    out = [pi[k] * rates[k].sum(axis=1) for k in range(3)]
+    expected = np.abs(np.subtract(into, out)).sum() / np.sum(out)
+    assert expected > 1e-4
+    assert found.residual == pytest.approx(expected, rel=1e-9)
+
+
 def test_pmf_and_sf_keep_the_shape_asked_for():
     solution = solve_qbd(birth_death([0.5], [1.0]))
     assert isinstance(solution.pmf(3), float)

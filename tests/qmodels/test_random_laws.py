@@ -457,3 +457,11 @@ class TestARandomLawOfNonsense:
     def test_may_have_blanks(self):
         assert RandomLaw(" min( d,p / R )", 2.0).form == FED
         assert str(RandomLaw(FED, 2.0)) == "min(d, p/R), random"
+
+
+def test_lengths_and_randomness_of_a_random_law_are_given_by_name():
+    law, seconds = RandomLaw("min(d, p/R)", 3.0), np.array([1.0, 2.0])
+    found = law.drawn_at(seconds=seconds, rng=np.random.default_rng(1))
+    assert found.tolist() == [3.0, 3.0]
+    with pytest.raises(TypeError):
+        law.drawn_at(seconds, np.random.default_rng(1))

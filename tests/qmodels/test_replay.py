@@ -162,6 +162,20 @@ def test_gaps_and_work_of_one_source_are_played_together(rng):
     assert asked("log").on_data < 0.6 * asked("another log").on_data
 
 
+def test_gaps_and_work_of_one_source_but_of_unlike_many_jobs_are_not_played_together(rng):
+    """As where some jobs never started: who had which work is not known then."""
+    gaps, work = rng.exponential(size=4_000), rng.exponential(size=3_000)
+
+    def asked(source):
+        arrivals = ONE.with_data(gaps / gaps.mean(), source=source)
+        service = ONE.with_data(work / work.mean(), source="log").scale(0.6)
+        return ManyServerQueue(arrivals, service, servers=1).solve().fit_error()
+
+    together, apart = asked("log"), asked("another log")
+    assert together.jobs == 4_000
+    assert together.on_data == apart.on_data
+
+
 def test_work_that_was_fitted_is_played_with_arrivals_that_were_given():
     sizes = PhaseType.hyperexponential(weights=[0.9, 0.1], means=[0.5, 5.5])
     service = match_moments(1.0, 1.0 + sizes.scv).with_data(sizes.rvs(4_000, 1))

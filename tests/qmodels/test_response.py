@@ -1,5 +1,7 @@
 """Laws of the response: closed forms, a chain with nothing summed up, and the truncation bound."""
 
+import re
+from itertools import combinations_with_replacement
 from math import exp, log
 
 import numpy as np
@@ -306,6 +308,19 @@ def test_a_chain_too_large_is_refused_before_it_is_built(reference):
     rate = (1.0 - 1e-6) * capacity(SP(4, 1), MACHINE, reference)
     with pytest.raises(MemoryBudgetError, match="larger truncation"):
         response_of(predict(SP(4, 1), MACHINE, reference, arrival_rate=rate).solved, memory=1e9)
+
+
+def test_a_job_that_would_be_followed_among_too_many_states_is_told_how_many():
+    """All ways in which others may be in the stages, listed one by one."""
+    work = Workload(Program([Phase(io=1.0, cpu=6.0)], phase_count=Geometric(3.0)), io_bursts=EXPONENTIAL)
+    solved = predict(SP(3, 1), System(processors=12, disks=3, min_processors=2), work, load=0.3).solved
+    with pytest.raises(MemoryBudgetError) as refused:
+        response_of(solved, memory=1e4)
+    places, c, m, states = (int(number) for number in re.findall(r"\d+", str(refused.value))[:4])
+    assert c == 3
+    one, two, three = (len(list(combinations_with_replacement(range(m), k))) for k in (1, 2, 3))
+    served = m * (1 + one + two * (1 + places))  # beside none, one, or two others with some behind
+    assert states == served + (1 + places) * three
 
 
 @pytest.mark.parametrize("below", [1e-6, 1e-9, 1e-12, 2.3e-16])

@@ -30,6 +30,7 @@ FAR = np.array([64.0, 256.0])
         (WITH_GROWTH, lambda p: 3 + 80 / p + 0.25 * p),
         (LINE, lambda p: 50 * p**-0.7),
         (NORMAL_FORM, lambda p: 5 + 40 * p**-0.5),
+        (NORMAL_FORM, lambda p: 5 + 2 * p ** (2 / 3)),
         (NORMAL_FORM, lambda p: 5 + 2 * np.log2(p) ** 2),
         (NORMAL_FORM, lambda p: 7 + 0 * p),
     ],

@@ -15,6 +15,8 @@ from qmodels.policies import DynamicPartitioning, System, Workload, capacity
 from qmodels.programs import Program, WorkingSet, fit_runs
 from qmodels.programs.scaling import PROCESSORS_PER_DISK
 from qmodels.programs.scaling.fit import _unweighted
+from qmodels.programs.scaling.pooling import Pooled
+from qmodels.programs.scaling.screening import _linearised_fits
 from qmodels.programs.scaling.sizes import size_asked
 from tests.examples import examples
 from tests.naive.scaling import GRID, SPECIFIED, TARGETS, measured
@@ -396,6 +398,13 @@ def test_the_size_of_a_forecast_is_the_largest_where_most_processors_are():
     assert size_asked("made", runs, None).work == 30.0
 
 
+def test_work_per_processor_that_differs_by_less_than_one_differs():
+    frame = pd.DataFrame({"p": [4.0, 4.0], "d": [1.0, 1.0], "work": [4.0, 7.0]})
+    assert size_asked("x", frame, 5.0).together is False
+    weak = pd.DataFrame({"p": [2.0, 4.0], "d": [1.0, 1.0], "work": [3.0, 6.0]})
+    assert size_asked("x", weak, 4.0).together is True
+
+
 def test_weights_by_processors_never_make_runs_look_less_noisy():
     """Runs that scatter less when all count alike leave the noise as it is; more, and it grows by that."""
 
@@ -408,3 +417,16 @@ def test_weights_by_processors_never_make_runs_look_less_noisy():
     assert _unweighted(totals([1.0, 1.0], np.array([0.5, 2.0])), residual) == 1.0
     wider = _unweighted(totals([1.0, 1.0], np.array([1.5, 0.25])), residual)
     assert wider == pytest.approx((0.1 / (1.5 * 0.01 + 0.25 * 0.09)) ** 0.5)
+
+
+def test_terms_in_unlike_units_are_fitted_as_by_least_squares(rng):
+    columns, runs = 1.0 + rng.random((3, 6)), rng.integers(1, 4, 6).astype(float)
+    unit = np.array([1.0, 1e-9, 1e9])
+    about, log_time = np.full(6, 2.0), rng.normal(0.7, 0.1, 6)
+    data = Pooled(np.arange(6.0), np.ones(6), log_time, runs, 0.0, int(runs.sum()))
+    terms = np.array([[0, 1, 2], [0, 1, 2]])
+    found = _linearised_fits(columns * unit[:, None], terms, about, data)
+    target, root = 1.0 + log_time - np.log(2.0), np.sqrt(runs)
+    expected, squares, *_ = np.linalg.lstsq((columns / about * root).T, target * root, rcond=None)
+    assert found.shares * unit == pytest.approx(np.stack([expected, expected]), rel=1e-8)
+    assert found.squares == pytest.approx(np.full(2, squares[0]), rel=1e-8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 
 import numpy as np
@@ -227,8 +228,22 @@ class TestTheNextRun:
         growth = [fitted.components[1].posterior.present[j] for j in (7, 8, 9)]
         assert np.sum(np.array(growth) >= 0.1) > 1
         assert "plan a second run on" in fitted.next_run(targets=TARGETS).advice
+        linear = fit({"cpu": lambda p, d: 200 / p + 0.5 * p}, rng=np.random.default_rng(1))
+        two = r"more than one way \(\(sqrt\(p\)-1\) \d+ %, \(p-1\) \d+ %\), plan a second run on 16 to "
+        assert re.search(two, linear.next_run(targets=TARGETS).advice)
         steady = fit({"cpu": lambda p, d: 90 / p}, repeats=1)
         assert "second run" not in steady.next_run(targets=TARGETS).advice
+
+    def test_an_allotment_that_was_run_lies_from_the_law_as_those_run_do(self, peak):
+        """What its distance from the law adds to the doubt is not that of an allotment never run."""
+        misfit = peak.margin.misfit
+        assert misfit.unseen > 1.01
+        for p, d, size in ((8, 2, 1.0), (2, 8, 1.0), (8, 3, misfit.unseen**2)):
+            points = np.array([float(p)]), np.array([float(d)])
+            posteriors = [each.posterior for each in peak.components]
+            seconds = sum(each.draws @ each.library.values(*points) for each in posteriors)
+            expected = np.var(np.log(seconds)) + size * np.mean(misfit.seen**2)
+            assert peak.next_run([(32, 8)], targets=(p, d)).variance == pytest.approx(expected, rel=1e-9)
 
     def test_keeps_to_the_budget(self, peak):
         every = peak.next_run(targets=TARGETS)

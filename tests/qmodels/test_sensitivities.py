@@ -90,6 +90,12 @@ def test_bursts_with_laws_of_their_own_and_mixes_have_a_row_each():
     assert [row.parameter for row in found.rows][3:5] == ["all I/O", "all computation"]
 
 
+def test_programs_of_a_mix_without_names_are_counted_from_one():
+    mix = WorkloadMix([Program([Phase(1.0, 20.0)]), Program([Phase(9.0, 30.0)])])
+    names = [row.parameter for row in predict("SP(4,4)", MACHINE, Workload(mix), load=0.5).sensitivities.rows]
+    assert {name.split(",")[0] for name in names if "phase" in name} == {"program 1", "program 2"}
+
+
 def test_what_is_not_known_says_why():
     odd = PhaseType([0.7, 0.3], [[-2.0, 1.0], [0.0, -1.0]])
     found = predict("SP(4,4)", MACHINE, Workload(PROGRAM, odd), utilisation=0.95).sensitivities

@@ -328,3 +328,9 @@ def test_a_factor_that_is_known_only_so_well_widens_the_interval():
     assert table.less_sure(0.0).half_widths() == pytest.approx(table.half_widths())
     with pytest.raises(ModelError, match="share"):
         table.less_sure(-0.1)
+
+
+def test_degrees_of_freedom_of_one_number_are_those_of_the_last_speed():
+    table = SpeedTable([1.0, 2.0], covariance=np.diag([0.04, 0.01]), degrees_of_freedom=3.0)
+    less = table.less_sure(0.2)
+    assert less.degrees_of_freedom == pytest.approx(3.0 * ((0.01 + 0.2**2 * 4.0) / 0.01) ** 2, rel=1e-12)

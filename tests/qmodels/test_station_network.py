@@ -165,6 +165,15 @@ def test_what_is_wrong_is_named():
         QueueingNetwork([a], [CustomerClass({"a": 1.0}, population=500)] * 4).solve("exact")
 
 
+def test_visits_and_routing_exclude_each_other_and_either_does():
+    visits, routing = {"cpu": 1.0, "disk": 1.0}, {"cpu": {"disk": 1.0}, "disk": {"cpu": 1.0}}
+    asked = {"cpu": 0.1, "disk": 0.2}
+    assert CustomerClass(asked, population=2, visits=visits).demands() == pytest.approx(asked)
+    assert CustomerClass(asked, population=2, routing=routing).demands() == pytest.approx(asked)
+    with pytest.raises(ModelError, match="not both"):
+        CustomerClass(asked, population=2, visits=visits, routing=routing)
+
+
 def test_open_classes_in_order_of_arrival_wait_as_pollaczek_and_khinchine_say():
     """Exponential services of two means at one server: each waits sum of rate * mean^2 / (1 - load)."""
     rates, means = np.array([0.5, 0.2]), np.array([0.4, 2.0])

@@ -106,6 +106,7 @@ def test_what_does_not_move_stays(path, monkeypatch):
     monkeypatch.setattr(transients, "_DENSE", 200 if path == "dense" else 0)
     found = transient(np.zeros((2, 2)), [0.25, 0.75], [0.0, 7.0])
     assert found.probabilities.tolist() == [[0.25, 0.75]] * 2
+    assert found.steps == 0
     trapped = transient([[0, 0], [1.0, 0]], [1.0, 0.0], [5.0])
     assert trapped.probabilities.tolist() == [[1.0, 0.0]]
 
@@ -128,6 +129,12 @@ def test_means_and_a_frame():
     assert found.to_frame().index.tolist() == [0.0, 1.0]
     with pytest.raises(ModelError, match="one value for each of 2 states"):
         found.mean_of([1.0])
+
+
+def test_all_states_are_drawn_where_there_are_ten_at_most_the_likeliest_first():
+    found = transient([[0.0, 1.0, 0.0], [0.0, 0.0, 4.0], [0.0, 0.0, 0.0]], [0.0, 1.0, 0.0], [0.0, 9.0])
+    assert set(found.drawn().state) == {"state 0", "state 1", "state 2"}
+    assert found.drawn().state.iloc[-1] == "state 0"  # which is never reached
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,22 @@
 """Models of unlike jobs and partitions: mixes, very variable demands, turns, unequal sizes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from phasefit import PhaseType, match_moments
+from phasefit import MAP, PhaseType, match_moments
 from qmodels.errors import ModelError
-from qmodels.policies import DynamicPartitioning, SpaceSharing, System, TimeSharing, Workload, predict
+from qmodels.policies import (
+    DynamicPartitioning,
+    SpaceSharing,
+    System,
+    TimeSharing,
+    Workload,
+    capacity,
+    predict,
+)
 from qmodels.policies.models.bursts_in_turn import drawn, served
 from qmodels.policies.models.sized_jobs import sized_classes, stages_of
 from qmodels.programs import Burst, Geometric, Phase, Program, WorkloadMix
@@ -132,6 +142,17 @@ def test_a_model_says_what_it_cannot_follow(model):
     work = Workload.from_scv(fixed(1.0, 3.0, 2), demand_scv=0.1)
     with pytest.raises(ModelError, match="simulate"):
         predict(policy, System(64, 1), work, load=0.3, model=model)
+
+
+def test_stages_of_arrivals_count_among_the_states_that_are_followed():
+    """Of ten jobs in four stages there are 286 ways to run, beside arrivals in two phases twice as many."""
+    mix = WorkloadMix([fixed(1.0, 20.0, 12), fixed(4.0, 0.5, 12)], weights=[0.2, 0.8])
+    given = SpaceSharing(10, 1), System(10, 1)
+    work = Workload(mix, demand=match_moments(1.0, 3.0))
+    assert capacity(*given, work, model="job-classes") > 0.0
+    tides = MAP.modulated([[0.0, 0.1], [0.1, 0.0]], rates=[1.8, 0.2])
+    with pytest.raises(ModelError, match="counts few jobs of few classes"):
+        capacity(*given, replace(work, arrivals=tides), model="job-classes")
 
 
 @pytest.mark.parametrize("name", list(named_points()))

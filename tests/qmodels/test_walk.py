@@ -58,6 +58,14 @@ def test_an_atom_has_ended_before_the_first_step():
         assert nearly(law, 0.9, above=side) == pytest.approx(np.log(2.5), rel=2e-9)
 
 
+def test_a_percentile_that_one_in_a_million_million_exceeds_keeps_nine_digits():
+    """The share above has all its digits there; what the share below leaves of them is four."""
+    q = 1.0 - 1e-12
+    for side in (False, True):
+        found = nearly(PhaseType.exponential(mean=1.0), q, above=side)
+        assert found == pytest.approx(-np.log(1.0 - q), rel=2e-9)
+
+
 def test_a_chain_that_outlasts_the_steps_allowed_is_given_up():
     walk = walk_of(PhaseType.exponential(mean=1.0))
     assert walk.until(0.5, 10) == 1

@@ -100,6 +100,8 @@ def test_the_output_folder_holds_tables_layouts_and_gantt_charts(folder):
     )
     assert html.escape(told["findings"][0]) in page
     assert [row["strategy"] for row in told["tables"]["strategies"]] == ["PLAS", "Random"]
+    for row in rows:
+        assert f">{100 * float(row['utilisation']):.1f} %<" in page
     assert done.stdout.splitlines()[-1] == "out/deep/report.html"
 
 

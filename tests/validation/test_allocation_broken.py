@@ -226,6 +226,22 @@ def test_a_contiguous_strategy_gives_one_box():
     assert "in a box of" in found["amount"]
 
 
+class ByRowsAndColumns(MC):
+    name, kind = "rows and columns", "contiguous"
+
+    def choose(self, mesh, request):
+        if request.shape is not None and mesh.depth == 1:
+            rows, columns = request.shape
+            assert rows <= mesh.rows
+            assert columns <= mesh.columns
+        return super().choose(mesh, request)
+
+
+def test_a_shape_on_a_flat_mesh_is_asked_for_by_rows_and_columns():
+    """As users ask for one there; a strategy that takes the two apart keeps the contract."""
+    assert "defined" not in check_strategy(ByRowsAndColumns, operations=20).failures
+
+
 class Bounded(Broken):
     kind = "bounded"
 

@@ -91,6 +91,11 @@ def test_growth_is_told_from_settling_and_from_noise(rng):
     assert not _grows(settling)
 
 
+def test_two_replications_that_disagree_do_not_grow():
+    assert not _grows(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 1.0]]))
+    assert _grows(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0001]]))
+
+
 def test_a_policy_that_turns_out_saturated_is_no_candidate():
     """The stated capacity is that of sharing, which holds; turns carry less."""
     turns, shared = TS(1, 1, 2), TS(1, 1, 2, cpu_discipline="ps")

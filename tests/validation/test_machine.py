@@ -82,6 +82,13 @@ class TestOneRun:
         assert run.messages[0] == alone.messages == 2 * 12 * 11 + 12 * 8
         assert run.service[0] == pytest.approx(alone.response, rel=0.2)
 
+    def test_its_repr_is_one_line_without_the_numbers_of_its_jobs(self, history):
+        text = repr(history)
+        assert text.startswith("History(label=")
+        assert "\n" not in text
+        assert "array(" not in text
+        assert len(text) < 300
+
     def test_no_node_serves_two_jobs_and_every_job_gets_what_it_asked_for(self, history):
         assert [nodes.size for nodes in history.nodes] == history.size.tolist()
         times = np.unique(np.concatenate([history.start, history.finish]))

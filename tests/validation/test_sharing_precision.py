@@ -240,3 +240,10 @@ def test_jobs_of_a_million_bursts_are_refused_unless_their_number_is_given(monke
     assert simulate(SP(1, 1), MACHINE, short, load=0.3, jobs=50).jobs == 50
     with pytest.raises(MemoryBudgetError):
         simulate(SP(1, 1), MACHINE, short, load=0.3)
+
+
+def test_every_burst_of_every_job_has_a_length_of_its_own():
+    law = PhaseType.exponential(mean=1.0)
+    source = job_source(Workload(COMPUTING, io_bursts=law, cpu_bursts=law), None, None, None)
+    drawn = draw(source, layout(SP(1, 1), MACHINE, source.times), 50, seed=1, key=(0, 0))
+    assert np.unique(drawn.io_factor).size == np.unique(drawn.cpu_factor).size == drawn.first_phase[-1] == 50

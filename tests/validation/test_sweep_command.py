@@ -35,6 +35,21 @@ mean_size = 3.0
 [study]
 replications = 3
 """
+ONE = """
+[machine]
+processors = 4
+disks = 4
+[[program]]
+name = "one"
+io = { seconds = 1.0 }
+cpu = { seconds = 9.0 }
+[[policy]]
+kind = "SP"
+processor_partitions = 1
+disk_partitions = 1
+[study]
+loads = [0.5]
+"""
 
 
 @pytest.fixture
@@ -75,6 +90,16 @@ def test_a_policy_that_is_saturated_or_does_not_fit_has_a_row_that_says_so():
     assert "SP(16,1)" in found.note[0]
     assert "saturated" in found.status.tolist()
     assert found[found.status == "saturated"].capacity.gt(0).all()
+
+
+def test_a_simulation_of_a_saturated_policy_or_one_that_does_not_fit_has_a_row_that_says_so(tmp_path):
+    """On all four processors and disks a job takes (1 + 9) / 4 s: at most 0.4 a second."""
+    (tmp_path / "one.toml").write_text(ONE)
+    kind = ("--kind", "simulate", "--replications", 1, "-j", 1)
+    found = table(called("one.toml", "policy=SP(8,1),SP(1,1)", "load=.99", *kind))
+    assert found.status.tolist() == ["refused", "saturated"]
+    assert "SP(8,1)" in found.note[0]
+    assert found.capacity[1] == pytest.approx(0.4, rel=1e-12)
 
 
 def test_simulations_are_those_of_simulate(tmp_path):

@@ -114,6 +114,21 @@ def test_a_program_of_a_mix_that_transfers_nothing_is_as_one_that_transfers_next
     assert found.mean_response == pytest.approx(near.mean_response, rel=1e-6)
 
 
+@pytest.mark.parametrize(("partitions", "jobs"), [(1, 2), (2, 4)])
+def test_long_jobs_that_never_transfer_are_as_those_that_transfer_next_to_nothing(partitions, jobs):
+    """Where all of a partition's jobs are such, one of them computes at any time."""
+
+    def answer(io):
+        mix = WorkloadMix([fixed(io, 30.0, 1), fixed(2.0, 0.5, 6)], weights=[0.1, 0.9])
+        work = Workload(mix, demand=match_moments(1.0, 4.0))
+        given = TimeSharing(partitions, 1, jobs), System(partitions, 1), work
+        return predict(*given, arrival_rate=0.037 * partitions, model="partition-classes")
+
+    never, *nearly = map(answer, (0.0, 1e-9, 1e-5, 1e-3))
+    for seconds, found in zip((1e-9, 1e-5, 1e-3), nearly, strict=True):
+        assert found.mean_response == pytest.approx(never.mean_response, rel=1e-5 + seconds)
+
+
 def test_too_many_jobs_are_refused_in_words():
     mix = WorkloadMix([fixed(1.0, 30.0, 6), fixed(2.0, 0.5, 6)], weights=[0.1, 0.9])
     work = Workload(mix, demand=match_moments(1.0, 3.0))

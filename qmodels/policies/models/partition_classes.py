@@ -42,6 +42,12 @@ _MOST_IN_TURN: Final = 300
 _STEP: Final = 0.5
 #: Bursts that are so many times longer than the mean are remembered while they are computed.
 _LONG: Final = 1.2
+#: A transfer that is so small a part of a job's computation takes no time that could be seen.
+_NEVER_AWAY: Final = 1e-6
+#: A part of the time below which no time remains between one long burst and the next, and the least
+#: that is reckoned with: less is rounding.
+_HARDLY_EVER: Final = 1e-9
+_LEAST: Final = 1e-12
 
 
 @MODELS.register
@@ -177,6 +183,12 @@ class _Moves:
         self.slow, self.within = cache(self._slow), cache(self._within)
         program, p = followed.workload.program, at.system.processors / at.processor_partitions
         self.io, self.cpu = float(program.mean_io(p, at.disks)), float(program.mean_cpu(p, at.disks))
+        #: whether jobs of a class leave the processors between two long bursts
+        some = self.turns[self.partitions[0]]
+        self.away = [
+            r not in some.long or io > _NEVER_AWAY * cpu
+            for r, (io, cpu) in enumerate(zip(some.io.tolist(), some.cpu.tolist(), strict=False))
+        ]
         self.last: list[bool] = np.append(self.kind[1:] != self.kind[:-1], True).tolist()
         self.starts = [
             (int(np.flatnonzero(self.kind == r)[0]), sum(x.weight for x in each))
@@ -247,8 +259,9 @@ class _Moves:
             if chance <= 0.0:
                 continue
             rate = chance * turns.ends[g]
-            if after != mode and leaves < 1.0:
-                found.append((0, (*held[:-1], after), rate * (1.0 - leaves)))
+            goes_on = self._settled((*held[:-1], after))
+            if goes_on != held and leaves < 1.0:
+                found.append((0, goes_on, rate * (1.0 - leaves)))
             for gone, other, share in self._ended(held, of):
                 found.append((gone, self._settled((*other[:-1], after)), rate * leaves * share))
         return found
@@ -271,7 +284,12 @@ class _Moves:
         by_class, mode = self._by_class(held), held[-1]
         if mode and not by_class[self.long[mode - 1]]:
             mode = 0
-        if mode == 0 and self.io == 0.0 and sum(by_class) == sum(by_class[r] for r in self.long) > 0:
+        if (
+            mode == 0
+            and any(by_class)
+            and not any(n for n, away in zip(by_class, self.away, strict=True) if away)
+        ):
+            # nobody is ever at a disk: one of these long bursts is always computed
             mode = 1 + next(g for g, r in enumerate(self.long) if by_class[r])
         return (*held[:-1], mode)
 
@@ -357,7 +375,8 @@ class _Turns:
         done, long = always / bursts, self.long
         short = np.ones(done.size, dtype=np.bool_)
         short[long] = False
-        none = max(idle + float(always[short].sum()), 1e-300)  # none that is long
+        between = idle + float(always[short].sum())  # no long burst is computed
+        none = max(between, _LEAST)
         ends, into = np.where(short, done, 0.0), np.where(short[:, None], after, 0.0)[:, long]
         if self.drawn is not None:
             ends, into = ends.sum(keepdims=True), into.sum(axis=0, keepdims=True)
@@ -373,7 +392,7 @@ class _Turns:
         each = np.maximum(done[long], 1e-300)[:, None]
         following = np.concatenate([1.0 - inside.sum(axis=1, keepdims=True) / each, inside / each], axis=1)
         begun = done[long] - inside.sum(axis=0) - (into / self.on[:, None]).sum(axis=0)
-        begun = np.maximum(begun, 0.0) / none
+        begun = np.maximum(begun, done[long] * 1e-6 if between < _HARDLY_EVER else 0.0) / none
         return _Paces(
             rounds,
             np.maximum(nearest, 0.0),

@@ -24,7 +24,7 @@ from phasefit.checks import (
     whole_number,
 )
 from phasefit.records import Law
-from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
+from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.markov.sweeps.m_matrix import MMatrix
 from qmodels.markov.walk import Walk, quantile, reaches_end, steps_asked_for
 
@@ -189,6 +189,8 @@ class SojournLaw(Law):
         ------
         ModelError
             If a time is NaN.
+        MemoryBudgetError
+            If a law of many states would be followed over too many steps.
         """
         return self._evaluate(x, 1.0, 0.0, lambda t: self._survival(t)[0])
 
@@ -204,6 +206,8 @@ class SojournLaw(Law):
         ------
         ModelError
             If a time is NaN.
+        MemoryBudgetError
+            If a law of many states would be followed over too many steps.
         """
         return self._evaluate(x, 0.0, 1.0, lambda t: self._distribution(t)[0])
 
@@ -219,6 +223,8 @@ class SojournLaw(Law):
         ------
         ModelError
             If a time is NaN.
+        MemoryBudgetError
+            If a law of many states would be followed over too many steps.
         """
         return self._evaluate(x, 0.0, 0.0, lambda t: self._distribution(t)[1])
 
@@ -234,6 +240,8 @@ class SojournLaw(Law):
         ------
         ModelError
             If one is not in [0, 1].
+        MemoryBudgetError
+            If a law of many states would be followed over too many steps.
         """
         chance = probabilities("q", q)
         times = [self._quantile(p, 1.0 - p) for p in chance.ravel().tolist()]
@@ -251,6 +259,8 @@ class SojournLaw(Law):
         ------
         ModelError
             If one is not in [0, 1].
+        MemoryBudgetError
+            If a law of many states would be followed over too many steps.
         """
         chance = probabilities("q", q)
         times = [self._quantile(1.0 - p, p) for p in chance.ravel().tolist()]
@@ -289,7 +299,7 @@ class SojournLaw(Law):
         if count is not None:
             return max(count, 1) / walk.speed
         if self.order > _SQUARED:
-            raise ConvergenceError("uniformisation", walk.count, inf, np.zeros(0))
+            raise self._too_long(walk.count)
         return self.mean
 
     def _evaluate(self, x: ArrayLike, before: float, at_last: float, value: Callable[[float], float]) -> Any:
@@ -312,15 +322,21 @@ class SojournLaw(Law):
         return float(self._dense.cdf(t)), float(self._dense.pdf(t))
 
     def _few_steps(self, t: float) -> bool:
-        """Return whether the steps that t asks for are not too many; ConvergenceError if nothing does."""
+        """Return whether the steps that t asks for are not too many; MemoryBudgetError if nothing does."""
         walk = self._walk
         mean = t * walk.speed
         if (mean + 100.0) * walk.cost > _AFFORDABLE and self.order <= _SQUARED:
             return False
         if steps_asked_for(mean) * walk.cost > _AFFORDABLE:
-            count = int(min(steps_asked_for(mean), 1e16))
-            raise ConvergenceError("uniformisation", count, inf, np.zeros(0))
+            raise self._too_long(min(steps_asked_for(mean), 1e16))
         return True
+
+    def _too_long(self, steps: float) -> MemoryBudgetError:
+        """Return the error for a time that asks for more than can be afforded."""
+        return MemoryBudgetError(
+            f"{self.order:,} states would be followed over more than {steps:,.0f} steps, which is too long; "
+            f"ask for a shorter time or a lower percentile, use a model of fewer states, or simulate"
+        )
 
     @cached_property
     def _rates_by_target(self) -> csc_array:

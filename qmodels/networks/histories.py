@@ -20,6 +20,7 @@ from phasefit import MAP, PhaseType, match_moments
 from phasefit.arrays import Array
 from phasefit.count_moments import counted_dispersion
 from phasefit.records import Record
+from qmodels.errors import MemoryBudgetError
 from qmodels.networks.many_server import ManyServerQueue
 from qmodels.networks.replay import replayed
 
@@ -285,16 +286,25 @@ def _described_responses(history: History, name: str) -> Array:
     """Mean responses by a description at each queue of the comparison, in units of the mean work."""
     if name in ("sessions", "days"):
         return _responses(history, list(history.drawn(name)))
-    of_gaps, of_work = history.scvs
-    demand = match_moments(1.0, 1.0 + max(of_work, 0.01))
+    of_gaps, of_work = (max(scv, 0.01) for scv in history.scvs)
     found = []
     for servers in _SERVERS:
         for load in _LOADS:
-            scv = max(of_gaps, 0.01) if name == "independent" else history.arrival_scv(load)
-            mean = 1.0 / (load * servers)
-            arrivals = match_moments(mean, (1.0 + scv) * mean**2)
-            found.append(ManyServerQueue(arrivals, demand, servers=servers).solve().mean_response)
+            scv = of_gaps if name == "independent" else history.arrival_scv(load)
+            try:
+                found.append(_response_of_moments(servers, load, scv, of_work))
+            except MemoryBudgetError:
+                # very regular laws are of many phases; then by the formula of Allen and Cunneen
+                wait = _response_of_moments(servers, load, 1.0, 1.0) - 1.0
+                found.append(1.0 + 0.5 * (scv + of_work) * wait)
     return np.array(found)
+
+
+def _response_of_moments(servers: int, load: float, of_gaps: float, of_work: float) -> float:
+    """Mean response of a queue by the scv of gaps and of work, in units of the mean work."""
+    mean = 1.0 / (load * servers)
+    arrivals, demand = match_moments(mean, (1.0 + of_gaps) * mean**2), match_moments(1.0, 1.0 + of_work)
+    return ManyServerQueue(arrivals, demand, servers=servers).solve().mean_response
 
 
 def _responses(history: History, played: list[tuple[Array, Array]]) -> Array:

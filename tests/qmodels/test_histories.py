@@ -114,6 +114,17 @@ def test_a_description_of_one_half_is_held_against_the_jobs_of_the_other(rng):
     assert found == pytest.approx(expected, rel=0.15)
 
 
+def test_jobs_that_come_like_clockwork_in_every_second_week_are_predicted(rng):
+    """Laws so regular have too many phases to be followed at four servers."""
+    weeks = [np.linspace(0.0, 0.99, 60), np.sort(rng.random(60))] * 8
+    times = np.concatenate([7 * DAY * (k + week) for k, week in enumerate(weeks)])
+    history = History(np.diff(times, prepend=0.0), rng.uniform(2000.0, 4000.0, times.size), None)
+    work = workload_of(history)
+    assert set(chosen_description(work.arrivals, work.demand).errors) >= {"independent", "days"}
+    found = predict("SP(1,1)", MACHINE, work, utilisation=0.6)
+    assert 1.0 < found.mean_response / predict("SP(1,1)", MACHINE, work, utilisation=0.01).mean_response < 3.0
+
+
 @pytest.mark.parametrize("policy", ["SP(1,1)", "SP(4,4)", "SP(4,1)", "DP(1)"])
 def test_all_that_is_said_of_drawn_jobs_goes_together(policy):
     found = predict(policy, MACHINE, workload_of(busy_weeks(4), description="days"), utilisation=0.6)

@@ -186,7 +186,7 @@ def _storage_speeds(
 ) -> dict[AbstractPolicy, SpeedTable]:
     """Speeds of running jobs on a measured storage, under the policies that it can stand under."""
     from qmodels.io.shared_runs import read_shared_runs
-    from qmodels.policies.models.shared_storage import storage_speeds
+    from qmodels.policies.models.storage_speeds import storage_speeds
     from qmodels.storage import forecast_sharing
 
     table = read_shared_runs(runs)

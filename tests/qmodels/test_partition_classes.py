@@ -6,7 +6,7 @@ import pytest
 from phasefit import PhaseType, match_moments, mixture
 from qmodels.errors import ModelError
 from qmodels.policies import SpaceSharing, System, TimeSharing, Workload, capacity, predict
-from qmodels.policies.models.bursts_in_turn import chain_size, served
+from qmodels.policies.models.bursts_in_service import chain_size, served
 from qmodels.policies.models.job_stages import job_stages, routes
 from qmodels.policies.models.merged_classes import MeanClass, merged
 from qmodels.policies.models.partition_occupancy import Occupancy, PartitionRooms

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from qmodels.policies import SpaceSharing, System, Workload, predict
-from qmodels.policies.models.shared_storage import storage_speeds
+from qmodels.policies.models.storage_speeds import storage_speeds
 from qmodels.programs import Phase, Program
 from qmodels.storage import SharedRuns, StageCurve, closed_sharing, forecast_sharing
 from tests.command import called, result_of

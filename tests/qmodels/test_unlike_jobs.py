@@ -17,7 +17,7 @@ from qmodels.policies import (
     capacity,
     predict,
 )
-from qmodels.policies.models.bursts_in_turn import drawn, served
+from qmodels.policies.models.bursts_in_service import drawn, served
 from qmodels.policies.models.sized_jobs import sized_classes, stages_of
 from qmodels.programs import Burst, Geometric, Phase, Program, WorkloadMix
 from tests.campaigns.record import FOLDER

@@ -2,7 +2,7 @@
 
 They are asked thousands of times for a handful of numbers each, where the calls of numpy cost more
 than the arithmetic. The wrappers that check and explain are in `turns`, `partition_occupancy` and
-`time_shared`.
+`time_sharing_loads`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _first_class(base, there, by):
 
 @njit(cache=True, nogil=True)
 def draw_classes(number, mixes, ones, twos, log_factorial, found):
-    """Fill ``found`` (states, M + 1, M + 1) as `time_shared._drawn` says.
+    """Fill ``found`` (states, M + 1, M + 1) as `time_sharing_loads._drawn` says.
 
     ``number`` (c + 1, M + 1) partitions by k and j, ``mixes`` (M + 1, M + 1) logarithms, ``ones``
     and ``twos`` (states,) jobs of the classes. ``found`` comes as zeros.

@@ -11,7 +11,7 @@ from qmodels.errors import ModelError
 from qmodels.networks.occupancy import Occupancies
 from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
-from qmodels.policies.models.bursts_in_turn import affordable, served
+from qmodels.policies.models.bursts_in_service import affordable, served
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.sized_jobs import (
     MOST_ROUNDS,
@@ -20,8 +20,8 @@ from qmodels.policies.models.sized_jobs import (
     sized_classes,
     stages_of,
 )
-from qmodels.policies.models.staged_jobs import StagedJobs
-from qmodels.policies.models.time_shared import TAKEN_AS_SHARED, VARIABLE
+from qmodels.policies.models.stage_counts import StagedJobs
+from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED, VARIABLE
 from qmodels.policies.system import Arrangement, Workload
 from qmodels.programs import Program
 from qmodels.programs.model import parts
@@ -84,7 +84,7 @@ class BurstClasses(AbstractModel):
         between exponential bursts of I/O and of computation, a geometric number of them with the
         program's mean. At each processor partition bursts of unlike length take turns: given how
         many of each class are there, the one in service is as likely of each class as in the closed
-        network of these jobs, see `bursts_in_turn`.
+        network of these jobs, see `bursts_in_service`.
         """
         followed = _followed(case)
         if followed is None:

@@ -26,7 +26,7 @@ from qmodels.policies.models.disk_counts import DiskPartitions
 from qmodels.policies.models.disk_crowding import Crowding, DiskRooms, completions, crowding
 from qmodels.policies.models.job_stages import JobStages, burst_laws, job_stages, routes
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
-from qmodels.policies.models.staged_jobs import StagedJobs
+from qmodels.policies.models.stage_counts import StagedJobs
 from qmodels.policies.system import Arrangement, Workload, spread
 
 Array = NDArray[np.float64]

@@ -16,13 +16,13 @@ from qmodels.errors import ModelError
 from qmodels.networks.occupancy import Occupancies
 from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
-from qmodels.policies.models.bursts_in_turn import affordable, drawn, served
+from qmodels.policies.models.bursts_in_service import affordable, drawn, served
 from qmodels.policies.models.crowding import Disks
 from qmodels.policies.models.demand import simpler_laws
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.shared_disk import sharing_throughput
-from qmodels.policies.models.staged_jobs import Counts, StagedJobs
-from qmodels.policies.models.time_shared import VARIABLE, two_branches
+from qmodels.policies.models.stage_counts import Counts, StagedJobs
+from qmodels.policies.models.time_sharing_loads import VARIABLE, two_branches
 from qmodels.policies.system import Arrangement, Workload
 from qmodels.programs import AbstractProgram
 from qmodels.programs.model import parts
@@ -71,7 +71,7 @@ class JobClasses(AbstractModel):
         -----
         Given how many jobs of each class run, those on a disk partition are taken as drawn from
         them, and get on as in the closed network of their classes: in product form where they
-        share the disk, else as in `bursts_in_turn`. Exact in the mean of many bursts with one disk
+        share the disk, else as in `bursts_in_service`. Exact in the mean of many bursts with one disk
         partition that jobs share.
         """
         counted = _counted(case)

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from qmodels.errors import ModelError
 from qmodels.networks.sizes import occupancy_counts, queue_seconds
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
-from qmodels.policies.models.bursts_in_turn import chain_size, served
+from qmodels.policies.models.bursts_in_service import chain_size, served
 from qmodels.policies.models.disk_counts import filled
 from qmodels.policies.models.merged_classes import Classes, MeanClass, merged
 from qmodels.policies.models.partition_occupancy import partition_rates
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.sized_jobs import MOST_ROUNDS, SizedClass, burst_stages, sized_classes
 from qmodels.policies.models.state_search import explored
-from qmodels.policies.models.time_shared import TAKEN_AS_SHARED, VARIABLE
+from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED, VARIABLE
 from qmodels.policies.models.turns import ratio_of_computing
 from qmodels.policies.system import Arrangement, Workload
 from qmodels.programs import Program
@@ -89,7 +89,7 @@ class PartitionClasses(AbstractModel):
         -----
         A state lists the jobs of every processor partition by class, like partitions not told
         apart, so that who is behind a large job stays known. The jobs of a partition get on as in
-        the closed network of them, see `bursts_in_turn`, at a disk as slow as the other partitions
+        the closed network of them, see `bursts_in_service`, at a disk as slow as the other partitions
         on it make it in product form. Bursts with laws of their own are drawn one by one.
         """
         followed = _followed(case)

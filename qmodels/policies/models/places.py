@@ -15,7 +15,7 @@ from qmodels.policies.models.disk_counts import DiskPartitions, Stages, count_st
 from qmodels.policies.models.job_stages import JobStages
 from qmodels.policies.models.policy_queue import check_blocks
 from qmodels.policies.models.shared_disk import sharing_throughput
-from qmodels.policies.models.time_shared import TAKEN_AS_SHARED
+from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED
 
 Array = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from qmodels.memory import MOST_SECONDS, check_memory, check_seconds, memory_lim
 from qmodels.networks.many_server import arrival_process, dense_block, queue_chain
 from qmodels.networks.occupancy import Centre
 from qmodels.networks.sizes import queue_memory, queue_seconds
-from qmodels.policies.models.staged_jobs import StagedJobs
+from qmodels.policies.models.stage_counts import StagedJobs
 
 Array = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from phasefit import PhaseType, convolve
 from qmodels.markov.walk import Walk, entries_by_target, quantile
 from qmodels.policies.models.policy_queue import RunningChain
-from qmodels.policies.models.staged_jobs import StagedJobs
+from qmodels.policies.models.stage_counts import StagedJobs
 
 Array = NDArray[np.float64]
 

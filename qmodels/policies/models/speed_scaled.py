@@ -15,7 +15,7 @@ from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.disk_counts import DiskPartitions, count_states, running_on_disks
 from qmodels.policies.models.job_stages import JobStages
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
-from qmodels.policies.models.time_shared import TAKEN_AS_SHARED
+from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED
 from qmodels.policies.system import spread
 
 

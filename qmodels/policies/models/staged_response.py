@@ -22,7 +22,7 @@ from qmodels.networks.response import (
 from qmodels.networks.sojourn import SojournLaw
 from qmodels.networks.waiting import kinds_of_arrivals, waits_by_kind
 from qmodels.policies.models.policy_queue import PolicyQueue
-from qmodels.policies.models.staged_jobs import StagedJobs
+from qmodels.policies.models.stage_counts import StagedJobs
 
 Array = NDArray[np.float64]
 

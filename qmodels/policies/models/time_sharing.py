@@ -11,7 +11,7 @@ from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.demand import reduced_law
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
-from qmodels.policies.models.time_shared import (
+from qmodels.policies.models.time_sharing_loads import (
     MOST_APART,
     VARIABLE,
     Machine,

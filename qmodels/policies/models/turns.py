@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qmodels.policies.models._kernels import computing_shares, ratios_between
-from qmodels.policies.models.bursts_in_turn import served
+from qmodels.policies.models.bursts_in_service import served
 
 Array = NDArray[np.float64]
 

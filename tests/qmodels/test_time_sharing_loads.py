@@ -14,7 +14,7 @@ from qmodels.policies.models.partition_occupancy import (
     PartitionRooms,
     partition_rates,
 )
-from qmodels.policies.models.time_shared import _drawn
+from qmodels.policies.models.time_sharing_loads import _drawn
 from qmodels.policies.models.turns import (
     _table,
     computation_of_rate,
@@ -245,7 +245,7 @@ def test_large_machines_have_an_answer_that_says_what_it_leaves_out(policy, said
     [(50, "evenly loaded", 0.03), (10, "spread evenly over the processor partitions", 0.1)],
 )
 def test_what_large_machines_leave_out_costs_little_where_both_can_be_had(monkeypatch, most, said, near):
-    from qmodels.policies.models import build, time_shared
+    from qmodels.policies.models import build, time_sharing_loads
 
     for scv in (0.5, 4.0):
         work = Workload.from_scv(PROGRAM_C, demand_scv=scv)
@@ -253,7 +253,7 @@ def test_what_large_machines_leave_out_costs_little_where_both_can_be_had(monkey
         apart = predict(TS(8, 4), System(16, 16), work, arrival_rate=rate).mean_response
         build._built_small.cache_clear()
         with monkeypatch.context() as patched:
-            patched.setattr(time_shared, "MOST_OCCUPANCIES", most)
+            patched.setattr(time_sharing_loads, "MOST_OCCUPANCIES", most)
             even = predict(TS(8, 4), System(16, 16), work, arrival_rate=rate)
         build._built_small.cache_clear()
         assert said in even.reduction

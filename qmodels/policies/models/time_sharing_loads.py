@@ -35,7 +35,7 @@ from qmodels.policies.models.partition_occupancy import (
     partition_rates,
 )
 from qmodels.policies.models.policy_queue import RunningChain
-from qmodels.policies.models.staged_jobs import StagedJobs
+from qmodels.policies.models.stage_counts import StagedJobs
 from qmodels.policies.models.turns import (
     computation_of_rate,
     mixed_speeds,

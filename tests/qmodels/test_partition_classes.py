@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from phasefit import PhaseType, match_moments, mixture
-from qmodels.errors import ModelError
+from qmodels.errors import ModelError, UnstableError
 from qmodels.policies import SpaceSharing, System, TimeSharing, Workload, capacity, predict
+from qmodels.policies.base import work_bound
 from qmodels.policies.models.bursts_in_service import chain_size, served
 from qmodels.policies.models.job_stages import job_stages, routes
 from qmodels.policies.models.merged_classes import MeanClass, merged
@@ -127,6 +128,15 @@ def test_long_jobs_that_never_transfer_are_as_those_that_transfer_next_to_nothin
     never, *nearly = map(answer, (0.0, 1e-9, 1e-5, 1e-3))
     for seconds, found in zip((1e-9, 1e-5, 1e-3), nearly, strict=True):
         assert found.mean_response == pytest.approx(never.mean_response, rel=1e-5 + seconds)
+
+
+@pytest.mark.parametrize("model", ["partition-classes", "time-sharing"])
+def test_no_capacity_is_beyond_the_work_that_the_machine_can_do(model):
+    """Four partitions on one disk, by classes, came to half a per cent more."""
+    given = TimeSharing(4, 1, 2), System(4, 1), Workload(fixed(1.0, 3.0, 1), match_moments(1.0, 3.0))
+    assert capacity(*given, model=model) <= work_bound(System(4, 1), given[2].program)
+    with pytest.raises(UnstableError):
+        predict(*given, load=1.0, model=model)
 
 
 def test_too_many_jobs_are_refused_in_words():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,9 @@ from qmodels.policies.speed_table import SpeedTable
 from qmodels.policies.system import Arrangement, System, Workload
 
 Array = NDArray[np.float64]
+
+#: A capacity is beyond the bound only where it is more than rounding.
+_NOISE: Final = 1.0 + 1e-9
 
 
 def built_model(
@@ -241,6 +245,11 @@ def _build(
         if overheads:
             said.append("who is on which disk found as if dividing took no time")
         built = replace(built, simplifications=tuple(said))
+    if (
+        not (given or built.exact)
+        and built.capacity > (most := work_bound(system, workload.program)) * _NOISE
+    ):
+        built = replace(built, capacity=most)  # no policy carries more, whatever a model makes of it
     return _with_overheads(built, policy.label, case.arrangement, workload, memory) if overheads else built
 
 

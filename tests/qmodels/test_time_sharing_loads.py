@@ -342,3 +342,12 @@ def test_states_of_partitions_are_counted_as_they_can_be_listed(sizes, most):
     for held in product(*(product(range(most + 1), repeat=size) for size in sizes)):
         states.add(tuple(sorted((len(part), tuple(sorted(part))) for part in held)))
     assert PartitionRooms(sizes, most, most * sum(sizes)).count() == len(states)
+
+
+@pytest.mark.parametrize("rate", [1e-12, 1e-100, 1e-200])
+def test_however_few_jobs_arrive_each_is_alone(rate):
+    work = Workload(Program([Phase(io=1.0, cpu=3.0)] * 3), match_moments(1.0, 3.0))
+    found = predict(TimeSharing(3, 1, 2), System(7, 1), work, arrival_rate=rate)
+    assert found.model == "time-sharing"
+    # on the largest of three partitions, of three processors
+    assert found.mean_response == pytest.approx(3 * (1.0 + 3.0 / 3), rel=1e-9)

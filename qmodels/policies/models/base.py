@@ -28,6 +28,8 @@ from qmodels.registry import Registry
 AUTO: Final = "auto"
 #: States with all partitions taken up to which a model is small.
 _FEW: Final = 200
+#: Part of a capacity at which jobs are alone but for rounding.
+_NEVER_MEET: Final = 1e-20
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +99,9 @@ class BuiltModel:
 
     def running_at(self, arrival_rate: float) -> RunningChain:
         """Return what the running jobs do while so many jobs per second arrive."""
-        return self.running if self.at_rate is None else self.at_rate(arrival_rate)
+        # so few jobs never meet; of fewer the probabilities would leave the floats
+        least = _NEVER_MEET * self.capacity
+        return self.running if self.at_rate is None else self.at_rate(max(arrival_rate, least))
 
     @property
     def reduction(self) -> str:

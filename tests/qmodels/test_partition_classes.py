@@ -139,6 +139,11 @@ def test_no_capacity_is_beyond_the_work_that_the_machine_can_do(model):
         predict(*given, load=1.0, model=model)
 
 
+def test_a_machine_of_too_many_allotments_for_a_bound_has_a_capacity():
+    work = Workload(fixed(1.0, 3.0, 2), match_moments(1.0, 3.0))
+    assert capacity(TimeSharing(2, 2, 2), System(200_000, 20_000), work, model="time-sharing") > 0.0
+
+
 def test_too_many_jobs_are_refused_in_words():
     mix = WorkloadMix([fixed(1.0, 30.0, 6), fixed(2.0, 0.5, 6)], weights=[0.1, 0.9])
     work = Workload(mix, demand=match_moments(1.0, 3.0))

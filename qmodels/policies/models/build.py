@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from qmodels.errors import ModelError, UnstableError
+from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.markov import solve_qbd
 from qmodels.policies.base import AbstractPolicy, RunningJobs, running_jobs, work_bound
 from qmodels.policies.labels import as_policy
@@ -245,12 +245,18 @@ def _build(
         if overheads:
             said.append("who is on which disk found as if dividing took no time")
         built = replace(built, simplifications=tuple(said))
-    if (
-        not (given or built.exact)
-        and built.capacity > (most := work_bound(system, workload.program)) * _NOISE
-    ):
-        built = replace(built, capacity=most)  # no policy carries more, whatever a model makes of it
+    if not given and not built.exact:
+        built = _within_bound(built, system, workload)
     return _with_overheads(built, policy.label, case.arrangement, workload, memory) if overheads else built
+
+
+def _within_bound(built: BuiltModel, system: System, workload: Workload) -> BuiltModel:
+    """The model, of no more capacity than any policy has, where that bound can be had."""
+    try:
+        most = work_bound(system, workload.program)
+    except MemoryBudgetError:  # too many allotments to be compared
+        return built
+    return replace(built, capacity=most) if built.capacity > most * _NOISE else built
 
 
 # One model is kept for the next arrival rate, and one for a policy that takes turns with it. What

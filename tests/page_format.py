@@ -10,6 +10,8 @@ from pathlib import Path
 from tests import batch_logs
 
 PAGE = Path(__file__).parents[1] / "CONTRIBUTING.md"
+#: Where the format lies while the tests of this process run; gone with it.
+_FOLDER = tempfile.TemporaryDirectory(prefix="page-format-")
 
 
 def examples(heading: str) -> list[str]:
@@ -27,9 +29,10 @@ def put(code: str, package: str, file: str, folder: Path) -> list[str]:
 def pytest_configure() -> None:
     """Enter the format and its writer before tests of all formats are collected."""
     code, writer = examples("Add a log format")
-    folder = Path(tempfile.mkdtemp(prefix="page-format-"))
+    folder = Path(_FOLDER.name)
     package = importlib.import_module("qmodels.io.job_logs")
     package.__path__ = put(code, package.__name__, "plain.py", folder)
     importlib.import_module("qmodels.io.job_logs.plain")
     exec(compile(writer, str(PAGE), "exec"), vars(batch_logs))
+    batch_logs.WRITERS["plain"] = batch_logs.plain
     batch_logs.SAID["plain"] = {"unit": "cores"}

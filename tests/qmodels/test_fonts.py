@@ -61,9 +61,11 @@ def machine_of_one_font():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(font_manager.fontManager, "ttflist", usual)
         patch.setattr(fonts, "_numbers", {})
-        yield
-    for cache in found:
-        cache.cache_clear()
+        try:
+            yield
+        finally:
+            for cache in found:
+                cache.cache_clear()
 
 
 @pytest.fixture

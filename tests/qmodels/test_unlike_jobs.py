@@ -19,9 +19,9 @@ from qmodels.policies import (
 )
 from qmodels.policies.models.bursts_in_service import drawn, served
 from qmodels.policies.models.sized_jobs import sized_classes, stages_of
-from qmodels.programs import Burst, Geometric, Phase, Program, WorkloadMix
+from qmodels.programs import Burst, Geometric, Phase, Program, WorkingSet, WorkloadMix
 from tests.campaigns.record import FOLDER
-from tests.campaigns.unlike_points import named_points
+from tests.campaigns.unlike_points import named_points, unlike_point
 
 ONE = PhaseType.exponential(mean=1.0)
 
@@ -153,6 +153,30 @@ def test_stages_of_arrivals_count_among_the_states_that_are_followed():
     tides = MAP.modulated([[0.0, 0.1], [0.1, 0.0]], rates=[1.8, 0.2])
     with pytest.raises(ModelError, match="counts few jobs of few classes"):
         capacity(*given, replace(work, arrivals=tides), model="job-classes")
+
+
+@pytest.mark.parametrize(("number", "model"), [(18, "partition-classes"), (26, "partition-classes")])
+def test_jobs_of_hardly_any_io_take_turns_in_rounds(number, model):
+    """All that are there have a burst in each round, so that who came first leaves first."""
+    kind = {18: "TS mix", 26: "TS demand"}[number]
+    rows = pd.read_csv(FOLDER / "unlike-simulated.csv", dtype={"name": str})
+    known = rows[(rows.kind == kind) & (rows.name == str(number))].iloc[0]
+    point = unlike_point(kind, number)
+    found = predict(point.policy, point.system, point.workload, arrival_rate=known.rate)
+    assert found.model == model
+    assert found.mean_response == pytest.approx(known.mean_simulated, rel=0.06)
+
+
+def test_jobs_with_hardly_any_io_are_nearly_as_those_without():
+    def mean(io, count=None):
+        program = Program([WorkingSet(8, [Phase(io=io, cpu=1.0)])], phase_count=count)
+        work = Workload(program, match_moments(1.0, 5.0))
+        return predict(TimeSharing(1, 1, 3), System(1, 1), work, arrival_rate=0.08).mean_response
+
+    assert mean(1e-4) == pytest.approx(mean(0.0), rel=0.06)
+    # of a geometric number of bursts those done say nothing of those to come
+    assert mean(1e-4, Geometric(8.0)) == pytest.approx(mean(0.0, Geometric(8.0)), rel=0.01)
+    assert mean(0.0, Geometric(8.0)) != pytest.approx(mean(0.0), rel=0.05)
 
 
 @pytest.mark.parametrize("name", list(named_points()))

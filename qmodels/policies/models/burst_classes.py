@@ -17,13 +17,14 @@ from qmodels.policies.models.sized_jobs import (
     MOST_ROUNDS,
     StageTable,
     burst_stages,
+    fixed_bursts,
+    most_rounds,
     sized_classes,
     stages_of,
 )
 from qmodels.policies.models.stage_counts import StagedJobs
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED, VARIABLE
 from qmodels.policies.system import Arrangement, Workload
-from qmodels.programs import Program
 from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
@@ -67,7 +68,11 @@ class BurstClasses(AbstractModel):
                 return False
         elif workload.demand.scv <= VARIABLE and not several and not without:
             return False
-        return _followed(case) is not None
+        found = _followed(case)
+        if found is None:
+            return False
+        # jobs in one round that ask for several are another model's, which has fewer stages
+        return workload.has_bursts or found.rounds > 1 or _most(case) == 1
 
     def build(self, case: Case) -> BuiltModel:
         """See `AbstractModel.build`.
@@ -107,9 +112,10 @@ class _Followed:
     """The running jobs of a case by class and burst."""
 
     def __init__(
-        self, arrangement: Arrangement, workload: Workload, table: StageTable, *, at_disk: bool
+        self, arrangement: Arrangement, workload: Workload, table: StageTable, rounds: int, *, at_disk: bool
     ) -> None:
         self.arrangement, self.workload, self.table, self.at_disk = arrangement, workload, table, at_disk
+        self.rounds = rounds
         self.order = table.stages.order
 
     @property
@@ -193,24 +199,30 @@ def _at_the_disk(case: Case) -> bool:
     )
 
 
+def _most(case: Case) -> int:
+    """Return the rounds in which jobs in turns are followed at most."""
+    workload = case.workload
+    if not workload.has_bursts:
+        return most_rounds(workload, *case.policy.allotment(case.system))
+    # how many bursts a job has left, where that is fixed, shows in who leaves first
+    fixed = fixed_bursts(workload.program)
+    return min(MOST_ROUNDS, max(1, int(workload.program.mean_phases))) if fixed else 1
+
+
 def _followed(case: Case) -> _Followed | None:
     """Return the jobs of a case by class; None where they cannot be followed."""
     arrangement, workload, at_disk = case.arrangement.at_mean_sizes(), case.workload, _at_the_disk(case)
     one = at_disk or (arrangement.placement == "idle-first" and arrangement.processor_partitions == 1)
     if workload.mix == "mean" or not one or (at_disk and workload.has_bursts):
         return None
-    at, program = case.policy.allotment(case.system), workload.program
-    # how many bursts a job has left, where that is fixed, shows in who leaves first: without I/O
-    # jobs that run leave in the order of their starts
-    fixed = workload.has_bursts and isinstance(program, Program) and program.phase_count is None
-    most = MOST_ROUNDS if fixed or float(program.mean_io(*at)) == 0.0 else 1
-    for rounds in range(most, 0, -1):
+    at = case.policy.allotment(case.system)
+    for rounds in range(1 if at_disk else _most(case), 0, -1):
         if workload.has_bursts:
             table = burst_stages(workload, *at, rounds)
         else:
             classes = sized_classes(workload, *at, rounds, blocking=at_disk)
             table = None if classes is None else stages_of(classes, workload, *at)
-        found = None if table is None else _Followed(arrangement, workload, table, at_disk=at_disk)
+        found = None if table is None else _Followed(arrangement, workload, table, rounds, at_disk=at_disk)
         if found is not None and found.fits:
             return found
     return None

@@ -18,12 +18,18 @@ from qmodels.policies.models.disk_counts import filled
 from qmodels.policies.models.merged_classes import Classes, MeanClass, merged
 from qmodels.policies.models.partition_occupancy import partition_rates
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
-from qmodels.policies.models.sized_jobs import MOST_ROUNDS, SizedClass, burst_stages, sized_classes
+from qmodels.policies.models.sized_jobs import (
+    MOST_ROUNDS,
+    SizedClass,
+    burst_stages,
+    fixed_bursts,
+    most_rounds,
+    sized_classes,
+)
 from qmodels.policies.models.state_search import explored
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED, VARIABLE
 from qmodels.policies.models.turns import ratio_of_computing
 from qmodels.policies.system import Arrangement, Workload
-from qmodels.programs import Program
 from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
@@ -67,9 +73,10 @@ class PartitionClasses(AbstractModel):
         if workload.io_bursts is not None and workload.cpu_bursts is not None:
             unlike = max(workload.cpu_bursts.scv, workload.io_bursts.scv) > VARIABLE
         else:
-            # two sizes of one program are followed by model="time-sharing", and programs whose jobs
-            # are regular carry more than bursts without memory would
-            unlike = len(parts(workload.program)) > 1 and workload.demand.scv > VARIABLE
+            # two sizes of one program on several partitions are followed by model="time-sharing", and
+            # programs whose jobs are regular carry more than bursts without memory would
+            several = len(parts(workload.program)) > 1 or case.arrangement.processor_partitions == 1
+            unlike = several and workload.demand.scv > VARIABLE
         return unlike and _followed(case) is not None
 
     def family(self, *, turns: bool) -> str:
@@ -439,16 +446,14 @@ def _choices(workload: Workload, p: float, d: float) -> Iterator[Classes]:
         if burst_stages(workload, p, d, 1) is not None:
             phases, program = max(1.0, float(workload.program.mean_phases)), workload.program
             # how many bursts a job has left, where that is fixed, says who leaves first
-            fixed = isinstance(program, Program) and program.phase_count is None
-            for rounds in range(min(MOST_ROUNDS, int(phases)) if fixed else 1, 0, -1):
+            most = min(MOST_ROUNDS, int(phases)) if fixed_bursts(program) else 1
+            for rounds in range(most, 0, -1):
                 yield ((SizedClass(1.0, 0, 1.0, rounds, phases),),)
         return
-    most = MOST_ROUNDS if float(workload.program.mean_io(p, d)) == 0.0 else 1
-    classes = None
-    for rounds in range(most, 0, -1):
+    for rounds in range(most_rounds(workload, p, d), 0, -1):
         classes = sized_classes(workload, p, d, rounds)
         if classes is None:
             return
         yield tuple((x,) for x in classes)
-    if classes is not None and len({x.rounds for x in classes}) == 1:
-        yield from merged(classes, workload, p, d)
+        if rounds <= 2 and len({x.rounds for x in classes}) == 1:
+            yield from merged(classes, workload, p, d)

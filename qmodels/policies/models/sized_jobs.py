@@ -15,12 +15,17 @@ from numpy.typing import NDArray
 from phasefit import PhaseType
 from qmodels.policies.models.job_stages import JobStages
 from qmodels.policies.system import Workload
+from qmodels.programs import AbstractProgram, Program
 from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
 
 #: Rounds of bursts one after the other by which a job of a regular law is made up, at most.
 MOST_ROUNDS: Final = 6
+#: Share of I/O in a job's time up to which jobs in turns compute in rounds: nearly all have a burst in
+#: each, whatever their sizes, so that how many a job has left says when it leaves. Chosen by looking at
+#: the points of the record of unlike jobs, see `tests.campaigns.unlike_grid`.
+_IN_ROUNDS: Final = 0.2
 #: Second moments that differ by less are taken as equal.
 _ALIKE: Final = 0.02
 
@@ -77,6 +82,28 @@ def sized_classes(
         for share, size in _two_sizes(workload.demand.moment(2) / second, workload.demand.moment(3) / third):
             found.append(SizedClass(weight * share, at, size, rounds, max(phases, rounds)))
     return tuple(found)
+
+
+def most_rounds(workload: Workload, p: float, d: float) -> int:
+    """Return in how many rounds jobs without laws of bursts are followed that take turns at processors.
+
+    Parameters
+    ----------
+    workload : Workload
+    p, d : float
+        Processors and disks of a job.
+    """
+    io, time = (float(x(p, d)) for x in (workload.program.mean_io, workload.program.mean_time))
+    if not all(fixed_bursts(program) for _, program in parts(workload.program)):
+        return 1
+    if io == 0.0:
+        return MOST_ROUNDS
+    return 2 if io <= _IN_ROUNDS * time else 1
+
+
+def fixed_bursts(program: AbstractProgram) -> bool:
+    """Return whether all jobs of a program have as many bursts, so that those done say how many are left."""
+    return isinstance(program, Program) and program.phase_count is None
 
 
 def _two_sizes(second: float, third: float) -> list[tuple[float, float]]:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from phasefit.checks import one_of
 from qmodels.errors import ModelError
 from validation.allocation import _kernels
-from validation.allocation.base import Free, Ints, node_grid, turned
+from validation.allocation.base import Free, Ints, place_order, turned
 from validation.allocation.binary_tree import tree_order
 from validation.allocation.curves import CURVES
 from validation.allocation.mbs import quad_tree
@@ -58,7 +58,7 @@ def nodes_affected(mesh: Mesh | Occupancy, nodes: ArrayLike) -> int:
     place = as_mesh(mesh)
     places = place.router_coordinates[place.routers_of[place.checked_nodes(nodes)]]
     if not place.torus:
-        return int(np.prod(np.ptp(places, axis=0) + 1))
+        return math.prod((places.max(axis=0) - places.min(axis=0) + 1).tolist())
     used = [np.unique(along) for along in places.T]
     # All but the longest gap between neighbours on the ring.
     gaps = [int(np.diff(at, append=at[0] + side).max()) for at, side in zip(used, place.sides, strict=True)]
@@ -130,9 +130,10 @@ def job_balance(mesh: Mesh | Occupancy, nodes: ArrayLike) -> int:
     2
     """
     place = _flat(mesh)
-    held = np.zeros(place.nodes, dtype=np.bool_)
-    held[_places(place, nodes)] = True
-    return _imbalance(held.reshape(_sides(place)))
+    rows, columns = _sides(place)
+    held, half = _places(place, nodes), rows // 2
+    above, below = held < half * columns, held >= (rows - half) * columns
+    return abs(int(np.count_nonzero(above)) - int(np.count_nonzero(below)))
 
 
 def system_balance(mesh: Mesh | Occupancy) -> int:
@@ -302,10 +303,7 @@ def _free(mesh: Mesh | Occupancy) -> Free:
 
 def _places(place: Mesh, nodes: ArrayLike) -> Ints:
     """Places of nodes in the grid that strategies see."""
-    checked = place.checked_nodes(nodes)
-    where = np.empty(place.nodes, dtype=np.int64)
-    where[turned(node_grid(place), place.io_side).ravel()] = np.arange(place.nodes)
-    return where[checked]
+    return place_order(place.rows, place.columns, place.io_side)[place.checked_nodes(nodes)]
 
 
 def _imbalance(busy: Free) -> int:

@@ -5,7 +5,7 @@
 is shared with the strategies, nor with the twins of `tests.naive.allocation`.
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -301,7 +301,7 @@ def compact_sides(size):
     return min(fits)[2:]
 
 
-@lru_cache(maxsize=None)  # of a few hundred rows of numbers
+@cache  # of a few hundred rows of numbers
 def outwards(first, last):
     """Numbers from the middle outwards, the smaller of two first."""
     return sorted(range(first, last + 1), key=lambda x: (abs(2 * x - first - last), x))

@@ -8,6 +8,7 @@ columns are those that the strategies see: with the I/O nodes in the west (see `
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -130,10 +131,21 @@ def job_balance(mesh: Mesh | Occupancy, nodes: ArrayLike) -> int:
     2
     """
     place = _flat(mesh)
-    rows, columns = _sides(place)
-    held, half = _places(place, nodes), rows // 2
-    above, below = held < half * columns, held >= (rows - half) * columns
-    return abs(int(np.count_nonzero(above)) - int(np.count_nonzero(below)))
+    return abs(int(halves(place)[place.checked_nodes(nodes)].sum()))
+
+
+def halves(place: Mesh) -> Ints:
+    """1 for every node above the middle I/O link of a 2-D mesh, -1 below, 0 in a middle row."""
+    return _halves(place.rows, place.columns, place.io_side)
+
+
+@lru_cache(maxsize=32)
+def _halves(rows: int, columns: int, side: str | None) -> Ints:
+    deep, wide = (columns, rows) if side in ("north", "south") else (rows, columns)
+    row = place_order(rows, columns, side) // wide
+    found = (row < deep // 2).astype(np.int64) - (row >= deep - deep // 2)
+    found.flags.writeable = False
+    return found
 
 
 def system_balance(mesh: Mesh | Occupancy) -> int:

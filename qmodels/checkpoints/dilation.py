@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -237,12 +238,17 @@ def _wait_and_stretch(jobs: int, away: float, alone: float, full: float, writers
     Exponential times, transfers admitted in order of request; `i` transfers at work take
     bandwidth as ``min(i, full)`` alone would, with `full` not necessarily whole.
     """
-    at, most = np.arange(jobs + 1), min(full, float(writers))
-    p = repair_law(away, alone, jobs, most)
-    rate = float(p @ np.minimum(at, most)) / alone
-    waiting = float(p @ np.maximum(at - writers, 0))
-    moving = float(p @ np.minimum(at, writers))
-    return waiting / rate, moving / rate
+    served, behind, admitted = _who_is_where(jobs, full, writers)
+    p = repair_law(away, alone, jobs, min(full, float(writers)))
+    rate = float(p @ served) / alone
+    return float(p @ behind) / rate, float(p @ admitted) / rate
+
+
+@lru_cache(maxsize=4)  # every step of the fixed point asks for the same
+def _who_is_where(jobs: int, full: float, writers: int) -> tuple[Array, Array, Array]:
+    """Of 0, 1, ..., `jobs` transfers: served at full speed, waiting, and admitted."""
+    at = np.arange(jobs + 1)
+    return np.minimum(at, min(full, float(writers))), np.maximum(at - writers, 0), np.minimum(at, writers)
 
 
 def _law_of_wait(jobs: int, away: float, alone: float, law: PhaseType | None) -> float:
@@ -254,12 +260,12 @@ def _law_of_wait(jobs: int, away: float, alone: float, law: PhaseType | None) ->
     """
     if law is not None and law.order == 1:
         return 1.0
-    i = np.arange(1, jobs, dtype=np.float64)
+    i, choose = _who_comes_back(jobs)
     x = i * (alone / max(away, 1e-9 * alone))
-    choose = np.cumsum(np.log((jobs - i) / i))
 
     def wait(factors: Array) -> float:
-        served = np.concatenate(([0.0], choose + np.cumsum(factors)))
+        served = np.zeros(jobs)
+        np.add(choose, factors.cumsum(), out=served[1:])
         top = served.max()
         # Seconds of a cycle per job served: a busy period and the idle time before it.
         cycle = alone + away / jobs * math.exp(-top) / float(np.exp(served - top).sum())
@@ -269,6 +275,13 @@ def _law_of_wait(jobs: int, away: float, alone: float, law: PhaseType | None) ->
     if exponential > 1e-12 * alone:
         return max(of_law, 0.0) / exponential
     return 0.5 if law is None else 0.5 * (1.0 + law.scv)
+
+
+@lru_cache(maxsize=4)
+def _who_comes_back(jobs: int) -> tuple[Array, Array]:
+    """The numbers 1, ..., `jobs` - 1, and the logarithms of C(jobs - 1, j)."""
+    i = np.arange(1, jobs, dtype=np.float64)
+    return i, np.cumsum(np.log((jobs - i) / i))
 
 
 def _log_odds(x: Array, law: PhaseType | None) -> Array:

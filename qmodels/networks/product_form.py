@@ -151,14 +151,23 @@ def repair_law(think: float, service: float, jobs: int, speed: float) -> Array:
     (jobs + 1,) ndarray
         Probabilities of 0, 1, ..., `jobs` jobs at the centre.
     """
-    below = np.arange(jobs)
     with np.errstate(over="ignore", divide="ignore"):
-        ratio = np.float64(service) / think
-        climb = (jobs - below) / np.minimum(below + 1, speed) * ratio
+        climb = _away_over_speed(jobs, speed) * (np.float64(service) / think)
         mode = int(np.count_nonzero(climb > 1.0))
-        down, up = np.cumprod(1.0 / climb[:mode][::-1]), np.cumprod(climb[mode:])
-    weights = np.concatenate([down[::-1], [1.0], up])
+        weights = np.ones(jobs + 1)
+        weights[:mode] = (1.0 / climb[:mode][::-1]).cumprod()[::-1]
+        weights[mode + 1 :] = climb[mode:].cumprod()
     return np.asarray(weights / weights.sum())
+
+
+# Whoever looks for a fixed point asks for the same few jobs and speed again and again.
+@lru_cache(maxsize=4)
+def _away_over_speed(jobs: int, speed: float) -> Array:
+    """With 0, 1, ..., `jobs` - 1 at the centre: jobs away over the speed with one more there."""
+    below = np.arange(jobs)
+    found = (jobs - below) / np.minimum(below + 1, speed)
+    found.setflags(write=False)
+    return np.asarray(found)
 
 
 def _log_normaliser(cpu: float, io: float, jobs: tuple[int, ...]) -> float:

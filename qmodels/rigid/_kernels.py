@@ -6,7 +6,7 @@ from typing import Any
 
 from numba import njit
 
-COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy"}
+COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 @njit(**COMPILED)

@@ -5,7 +5,7 @@
 is shared with the strategies, nor with the twins of `tests.naive.allocation`.
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -278,10 +278,11 @@ def on_curve(free, order, size, fit):
     start, none = key.argmin(axis=1), key.min(axis=1) == 10**6
     upto = np.cumsum(ranked, axis=1)
     spans = np.full((len(free), n), 10**6)
-    for i in range(n):
-        for j in range(i + size - 1, n):
-            exact = ranked[:, i] & ranked[:, j] & (upto[:, j] - upto[:, i] == size - 1)
-            spans[exact, i] = j - i
+    for i in range(n - size + 1):
+        from_i = upto - upto[:, [i]] + 1  # free ranks from i to each
+        exact = (ranked[:, [i]] & ranked & (from_i == size))[:, i:]
+        some = exact.any(axis=1)
+        spans[some, i] = exact[some].argmax(axis=1)
     start = np.where(none, spans.argmin(axis=1), start)
     later = np.arange(n) >= start[:, None]
     served = upto[:, -1] >= size
@@ -300,6 +301,7 @@ def compact_sides(size):
     return min(fits)[2:]
 
 
+@cache  # of a few hundred rows of numbers
 def outwards(first, last):
     """Numbers from the middle outwards, the smaller of two first."""
     return sorted(range(first, last + 1), key=lambda x: (abs(2 * x - first - last), x))

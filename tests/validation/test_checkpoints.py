@@ -235,8 +235,8 @@ def test_the_training_pool(mode, writers, snapshot, goodputs):
 
 
 def test_stalls_of_the_training_pool():
-    sharing = simulate_checkpoints(POOL, Storage(20e9), 16, intervals=2000)
-    turns = simulate_checkpoints(POOL, Storage(20e9, writers=1), 16, intervals=2000)
+    sharing = simulate_checkpoints(POOL, Storage(20e9), 16, intervals=1000)
+    turns = simulate_checkpoints(POOL, Storage(20e9, writers=1), 16, intervals=1000)
     levels = (0.5, 0.95, 0.99)
     assert [sharing.percentile(q) for q in levels] == pytest.approx([469, 1181, 1564], rel=0.04)
     assert [turns.percentile(q) for q in levels] == pytest.approx([264.5, 522, 529], rel=0.02)

@@ -83,7 +83,7 @@ def test_without_a_network_it_is_work_over_nodes():
         demand=PhaseType.exponential(mean=30.0),
     )
     machine = Machine(mesh=Mesh(8, 8), strategy="MBS", network="none")
-    mean = interarrival_for(machine, jobs, 0.2, seed=1)
+    mean = interarrival_for(machine, jobs, 0.2, seed=1, replications=2)
     expected = 30.0 / (1 - math.exp(-1 / 4)) / (64 * 0.2)
     # Sizes are geometric (scv .78), demands exponential: 4 standard errors of 3,000 products.
     error = math.sqrt(1.78 * 2 - 1) / math.sqrt(3000)

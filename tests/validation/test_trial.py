@@ -165,7 +165,7 @@ def test_speeds_of_a_busy_machine_are_those_of_a_quiet_one_by_how_jobs_lie_there
     """Two jobs are seldom on one partition at load .25: measured there, and by the model's mix."""
     options = {"processor_partitions": 2, "disk_partitions": 2}
     cell = Cell.of(**{**SMALL, "policy": "TS", "cpu_to_io": 8.0, "policy_options": options})
-    own = {"starts": 6, "jobs": 150, "links": "infinite", "disks": "ps", "seed": 5}
+    own = {"starts": 6, "jobs": 100, "links": "infinite", "disks": "ps", "seed": 5}
     busy = loss_run(cell, **own)
     rate = 0.25 * busy.measured.throughput[-1]
     quiet = loss_run(cell, drive=rate, **own).measured
@@ -191,7 +191,7 @@ def test_the_chain_starts_where_the_models_own_simulation_ends():
     cell = Cell.of(**{**SMALL, "policy_options": {"processor_partitions": 2, "disk_partitions": 1}})
     run = loss_run(cell, starts=4, jobs=60, seed=4)
     chain = approximation_chain(
-        cell, 0.6 * run.table.throughput[-1], run.table, replications=5, jobs=60, warm_up=20
+        cell, 0.6 * run.table.throughput[-1], run.table, replications=4, jobs=50, warm_up=20
     )
     base = chain.simulated["M0"].mean
     for stage, most in (("S1", 0.01), ("S2", 0.03)):
@@ -385,11 +385,11 @@ def test_a_gate_cell_is_corrected_and_its_strategies_are_ordered():
         Cell.of(**GATE),
         ("MC", "Random"),
         (0.6,),
-        replications=5,
-        jobs=50,
-        warm_up=20,
+        replications=4,
+        jobs=40,
+        warm_up=15,
         starts=4,
-        loss_jobs=60,
+        loss_jobs=50,
         seed=6,
     )
     noise = 4.0 / 3.18 * np.hypot(frame["half_width"], frame["corrected_half_width"])

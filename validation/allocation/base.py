@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Literal, final, overload
 
 import numpy as np
@@ -215,7 +216,7 @@ class PlaneStrategy(AbstractStrategy):
         places = self.places(free, request)
         if places is None:
             return None
-        nodes = turned(node_grid(place), place.io_side).ravel()[places]
+        nodes = node_order(place.rows, place.columns, place.io_side)[places]
         nodes.sort()
         return nodes
 
@@ -246,9 +247,21 @@ def turned(grid: NDArray[Any], side: str | None) -> NDArray[Any]:
     return grid
 
 
-def node_grid(mesh: Mesh) -> Ints:
-    """Numbers of the nodes of a 2-D mesh, (rows, columns)."""
-    return np.arange(mesh.nodes, dtype=np.int64).reshape(mesh.rows, mesh.columns)
+@lru_cache(maxsize=32)  # who plays a machine asks for those of its mesh at every start
+def node_order(rows: int, columns: int, side: str | None) -> Ints:
+    """Numbers of the nodes of a 2-D mesh by their places in the grid that strategies see."""
+    order = turned(np.arange(rows * columns, dtype=np.int64).reshape(rows, columns), side).ravel().copy()
+    order.flags.writeable = False
+    return order
+
+
+@lru_cache(maxsize=32)
+def place_order(rows: int, columns: int, side: str | None) -> Ints:
+    """Places in the grid that strategies see by the numbers of the nodes."""
+    where = np.empty(rows * columns, dtype=np.int64)
+    where[node_order(rows, columns, side)] = np.arange(rows * columns)
+    where.flags.writeable = False
+    return where
 
 
 #: Every strategy by name; the command line, the experiments and the contract tests read this.

@@ -8,6 +8,7 @@ columns are those that the strategies see: with the I/O nodes in the west (see `
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike
 from phasefit.checks import one_of
 from qmodels.errors import ModelError
 from validation.allocation import _kernels
-from validation.allocation.base import Free, Ints, node_grid, turned
+from validation.allocation.base import Free, Ints, place_order, turned
 from validation.allocation.binary_tree import tree_order
 from validation.allocation.curves import CURVES
 from validation.allocation.mbs import quad_tree
@@ -58,7 +59,7 @@ def nodes_affected(mesh: Mesh | Occupancy, nodes: ArrayLike) -> int:
     place = as_mesh(mesh)
     places = place.router_coordinates[place.routers_of[place.checked_nodes(nodes)]]
     if not place.torus:
-        return int(np.prod(np.ptp(places, axis=0) + 1))
+        return math.prod((places.max(axis=0) - places.min(axis=0) + 1).tolist())
     used = [np.unique(along) for along in places.T]
     # All but the longest gap between neighbours on the ring.
     gaps = [int(np.diff(at, append=at[0] + side).max()) for at, side in zip(used, place.sides, strict=True)]
@@ -130,9 +131,21 @@ def job_balance(mesh: Mesh | Occupancy, nodes: ArrayLike) -> int:
     2
     """
     place = _flat(mesh)
-    held = np.zeros(place.nodes, dtype=np.bool_)
-    held[_places(place, nodes)] = True
-    return _imbalance(held.reshape(_sides(place)))
+    return abs(int(halves(place)[place.checked_nodes(nodes)].sum()))
+
+
+def halves(place: Mesh) -> Ints:
+    """1 for every node above the middle I/O link of a 2-D mesh, -1 below, 0 in a middle row."""
+    return _halves(place.rows, place.columns, place.io_side)
+
+
+@lru_cache(maxsize=32)
+def _halves(rows: int, columns: int, side: str | None) -> Ints:
+    deep, wide = (columns, rows) if side in ("north", "south") else (rows, columns)
+    row = place_order(rows, columns, side) // wide
+    found = (row < deep // 2).astype(np.int64) - (row >= deep - deep // 2)
+    found.flags.writeable = False
+    return found
 
 
 def system_balance(mesh: Mesh | Occupancy) -> int:
@@ -302,10 +315,7 @@ def _free(mesh: Mesh | Occupancy) -> Free:
 
 def _places(place: Mesh, nodes: ArrayLike) -> Ints:
     """Places of nodes in the grid that strategies see."""
-    checked = place.checked_nodes(nodes)
-    where = np.empty(place.nodes, dtype=np.int64)
-    where[turned(node_grid(place), place.io_side).ravel()] = np.arange(place.nodes)
-    return where[checked]
+    return place_order(place.rows, place.columns, place.io_side)[place.checked_nodes(nodes)]
 
 
 def _imbalance(busy: Free) -> int:

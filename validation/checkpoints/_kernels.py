@@ -26,7 +26,16 @@ CONSTANT, UNIFORM, STAGED = 0, 1, 2
 #: Share of its interval by which a clock's time may lie ahead and count as now.
 _NOW = 1e-9
 
-COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+# No kernel is handed to another as an argument: an entry for that would be compiled for nothing.
+COMPILED: Any = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
+#: For what only kernels call: no entry from Python is compiled.
+WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
 INLINED: Any = COMPILED | {"inline": "always"}
 
 
@@ -103,8 +112,9 @@ TALLY = _record(
     write_seconds=np.float64,
     stall_seconds=np.float64,
 )
-#: Columns of the laws of a class: its interval, the bytes of a transfer, its downtime.
-INTERVAL, SIZE, DOWNTIME = 0, 1, 2
+#: Columns of the laws of a class: its interval, the bytes of a transfer, its downtime. (Of plain
+#: numbers each would be a type of its own, and `_drawn` be compiled for each.)
+INTERVAL, SIZE, DOWNTIME = np.int64(0), np.int64(1), np.int64(2)
 
 
 class Laws(NamedTuple):
@@ -137,7 +147,7 @@ class State(NamedTuple):
     stall_of: np.ndarray  #: class of each
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _rekey(heap, at, key, job, value):
     """Give a job another key and restore the order of the heap."""
     old = key[job]
@@ -178,7 +188,7 @@ def _transfers(state, j, ends):
     _rekey(state.moved[here], state.moved_at[here], state.moved_key[here], j - of.first, ends)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _shares(state):
     """Bytes per second of a transfer of each class, from now on."""
     storage = state.storage[0]
@@ -191,7 +201,7 @@ def _shares(state):
             of.rate = min(storage.per_job, storage.bandwidth * of.nodes / storage.nodes)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _drawn(laws, of, column, rng):
     """A variate of mean one."""
     kind = laws.kind[of, column]
@@ -227,7 +237,7 @@ def _set_timer(state, j):
     _rekey(state.timed, state.timed_at, state.timed_key, j, soonest)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _works_on(state, j, rng):
     """From now on the job works, and its next checkpoint falls due."""
     job, now = state.jobs[j], state.storage[0].now
@@ -252,7 +262,7 @@ def _stops(state, j, kind):
     job.kind = kind
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _moves(state, j, rng):
     """The job's transfer is admitted."""
     job, storage = state.jobs[j], state.storage[0]
@@ -271,7 +281,7 @@ def _moves(state, j, rng):
     _shares(state)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _ends_moving(state, j):
     storage = state.storage[0]
     storage.moving -= 1
@@ -282,7 +292,7 @@ def _ends_moving(state, j):
     _shares(state)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _asks(state, j, reads, rng):
     """The job asks for a transfer and is admitted where nobody waits and there is room."""
     job, storage = state.jobs[j], state.storage[0]
@@ -300,7 +310,7 @@ def _asks(state, j, reads, rng):
     _set_timer(state, j)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _waste(state, i):
     """What the others that wait lose while job i is served (Herault et al. 2018)."""
     storage = state.storage[0]
@@ -323,7 +333,7 @@ def _waste(state, i):
     return total
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _next_waiting(state, rng):
     """Place in `waiting` of who is admitted next."""
     storage = state.storage[0]
@@ -349,7 +359,7 @@ def _leaves_queue(state, k):
     state.waiting[k] = state.waiting[storage.queued]
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _admit(state, rng):
     """Admit who waits, as long as there is room."""
     storage = state.storage[0]
@@ -360,7 +370,7 @@ def _admit(state, rng):
         _moves(state, j, rng)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _stall_counted(state, j, seconds):
     of = state.jobs[j].of
     tally = state.tally[of]
@@ -373,7 +383,7 @@ def _stall_counted(state, j, seconds):
     state.storage[0].stalls = n + 1
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _copied(state, j, rng):
     """The state lies aside: the job works on and writes behind its work."""
     job, storage = state.jobs[j], state.storage[0]
@@ -384,7 +394,7 @@ def _copied(state, j, rng):
     _works_on(state, j, rng)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _falls_due(state, j, rng):
     job, now = state.jobs[j], state.storage[0].now
     of = state.classes[job.of]
@@ -403,7 +413,7 @@ def _falls_due(state, j, rng):
         _copies(state, j, rng)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _copies(state, j, rng):
     job = state.jobs[j]
     snapshot = state.classes[job.of].snapshot
@@ -415,7 +425,7 @@ def _copies(state, j, rng):
     _set_timer(state, j)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _ends_transfer(state, j, rng):
     job, storage = state.jobs[j], state.storage[0]
     of, tally = state.classes[job.of], state.tally[job.of]
@@ -443,7 +453,7 @@ def _ends_transfer(state, j, rng):
     _admit(state, rng)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _fails(state, j, rng):
     """The job loses its transfer and all work since the last state written."""
     job, storage = state.jobs[j], state.storage[0]
@@ -467,7 +477,7 @@ def _fails(state, j, rng):
     _admit(state, rng)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _comes_back(state, j, rng):
     job, storage = state.jobs[j], state.storage[0]
     job.kind = RESTORING
@@ -489,7 +499,7 @@ def _own_event(state, j, rng):
         _comes_back(state, j, rng)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _used(state):
     """Used share of the bandwidth."""
     total = 0.0

@@ -152,13 +152,17 @@ def compare_ways(
     number = whole_number("jobs", jobs, least=1)
     report = no_progress if progress is None else progress
     ways = list(protocols_of(job, storage, number, snapshot))
-    middle = best_interval(job, storage, number).interval if np.isfinite(job.mtbf) else job.interval
+    as_given = best_interval(job, storage, number) if np.isfinite(job.mtbf) else None
+    middle = as_given.interval if as_given else job.interval
     intervals = np.geomspace(min(job.interval, middle) / 6, max(job.interval, middle) * 6, _POINTS)
     found = []
     for done, (name, says, way, disk) in enumerate(ways, start=1):
         curve = [
             predict_checkpoints(replace(way, interval=float(x)), disk, number).goodput for x in intervals
         ]
+        best = as_given
+        if as_given and (way, disk) != (job, storage):
+            best = best_interval(way, disk, number)
         found.append(
             Way(
                 name,
@@ -166,7 +170,7 @@ def compare_ways(
                 way,
                 disk,
                 predict_checkpoints(way, disk, number),
-                best_interval(way, disk, number) if np.isfinite(way.mtbf) else None,
+                best,
                 np.array(curve),
                 simulate_checkpoints(
                     way,

@@ -10,9 +10,9 @@ import numpy as np
 from phasefit.arrays import Array, Ints
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
-from validation.allocation import Request, job_balance, nodes_affected
+from validation.allocation import Request, nodes_affected
 from validation.allocation.base import answer
-from validation.allocation.metrics import system_balance
+from validation.allocation.metrics import halves
 from validation.analysis.seeding import stream as random_stream
 from validation.analysis.seeding import word
 from validation.jobs import JobStream
@@ -95,14 +95,17 @@ class _Run:
         self.start, self.finish = np.full(n, np.nan), np.full(n, np.nan)
         self.latency, self.network_latency = np.zeros(n), np.zeros(n)
         self.blocking, self.messages = np.zeros(n), np.zeros(n, np.int64)
-        self.affected, self.balance = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.rejected = np.zeros(n, bool)
         self.nodes: list[Ints] = [np.zeros(0, np.int64)] * n
         self.queue: list[tuple[float, int, Waiting]] = []
         self.running: dict[int, tuple[float, int]] = {}  # expected end and nodes, by job
         self.busy_time = self.balance_time = self.queue_time = 0.0
         self.integrated_to = float(self.arrival[0])
-        self.imbalance = 0  # of the busy nodes, see `system_balance`
+        #: Nodes above less those below the middle I/O link, of each job and of all that run; what
+        #: `job_balance` and `system_balance` say is their size.
+        self.above = np.zeros(n, np.int64)
+        self.all_above = 0
+        self.halves = halves(machine.mesh) if self.is_flat else np.zeros(machine.mesh.nodes, np.int64)
 
     def until(self, stop: int) -> None:
         """Run until so many jobs have ended or none is left."""
@@ -133,7 +136,7 @@ class _Run:
         span = now - self.integrated_to
         if span > 0:
             self.busy_time += span * (self.mesh.nodes - self.occupancy.free)
-            self.balance_time += span * self.imbalance
+            self.balance_time += span * abs(self.all_above)
             self.queue_time += span * len(self.queue)
             self.integrated_to = now
 
@@ -208,10 +211,8 @@ class _Run:
             raise ModelError(f"job {job}: strategy {self.strategy.name}: {error}") from error
         held = self.nodes[job] = self.occupancy.jobs[job]
         self.start[job] = now
-        self.affected[job] = nodes_affected(self.mesh, held)
-        if self.is_flat:
-            self.balance[job] = job_balance(self.mesh, held)
-            self.imbalance = system_balance(self.occupancy)
+        above = self.above[job] = int(self.halves[held].sum())
+        self.all_above += above
         self.running[job] = now + float(self.needs.estimate[job]), held.size
         self.links.start(job, held, int(self.size[job]), float(self.needs.demand[job]))
         return True
@@ -222,11 +223,24 @@ class _Run:
         self.occupancy.release(job)
         del self.running[job]
         self.finish[job] = now
-        if self.is_flat:
-            self.imbalance = system_balance(self.occupancy)
+        self.all_above -= int(self.above[job])
         self.messages[job], self.latency[job] = end.messages, end.mean_latency
         self.network_latency[job] = end.mean_network_latency
         self.blocking[job] = end.mean_blocking
+
+    def _affected(self) -> Ints:
+        """`nodes_affected` of every job, 0 where it did not start."""
+        found = np.zeros(self.arrival.size, np.int64)
+        started = [job for job, held in enumerate(self.nodes) if held.size]
+        if self.mesh.torus:
+            found[started] = [nodes_affected(self.mesh, self.nodes[job]) for job in started]
+        elif started:
+            held = [self.nodes[job] for job in started]
+            first = np.cumsum([0, *(nodes.size for nodes in held[:-1])])
+            places = self.mesh.router_coordinates[self.mesh.routers_of[np.concatenate(held)]]
+            low, high = np.minimum.reduceat(places, first), np.maximum.reduceat(places, first)
+            found[started] = (high - low + 1).prod(axis=1)
+        return found
 
     def history(self) -> History:
         """What happened."""
@@ -242,10 +256,9 @@ class _Run:
                 "latency",
                 "network_latency",
                 "blocking",
-                "affected",
-                "balance",
             )
         }
+        columns |= {"affected": self._affected(), "balance": np.abs(self.above)}
         for column in columns.values():
             column.flags.writeable = False
         return History(

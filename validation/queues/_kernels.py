@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy"}
+COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
 
 

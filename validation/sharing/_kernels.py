@@ -20,7 +20,13 @@ PS, FCFS, SIRO = 0, 1, 2
 NOBODY = -1
 
 #: No reference counts, as in `validation.mesh`: nothing is allocated here.
-COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+COMPILED: Any = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
 INLINED: Any = COMPILED | {"inline": "always"}
 
 

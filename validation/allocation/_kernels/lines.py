@@ -8,10 +8,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from validation.allocation._kernels.compiled import COMPILED
+
 FIRST_FIT, BEST_FIT, SUM_OF_SQUARES = 0, 1, 2
 
 
-@njit(cache=True)
+@njit(**COMPILED)
 def interval(ranks, size, fit):
     """Index in ``ranks`` (free ranks, ascending) of the first of `size` successive ones to take."""
     n = ranks.shape[0]
@@ -47,7 +49,7 @@ def interval(ranks, size, fit):
     return best
 
 
-@njit(cache=True)
+@njit(**COMPILED)
 def column_costs(idle, size, width, costs):
     """Cost of the cheapest `size` idle nodes round each column; ``idle`` (columns,) counts them.
 
@@ -73,7 +75,7 @@ def column_costs(idle, size, width, costs):
         costs[i] = cost
 
 
-@njit(cache=True)
+@njit(**COMPILED)
 def columns_around(free, size, column, order, out):
     """Take nodes round a column: by shell, distance from the middle row, column, half.
 

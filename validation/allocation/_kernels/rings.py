@@ -8,8 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from validation.allocation._kernels.compiled import COMPILED, WITHIN
 
-@njit(cache=True)
+
+@njit(**WITHIN)
 def corner_sums(free):
     """Free places north-west of each corner, (rows + 1, columns + 1)."""
     rows, columns = free.shape
@@ -22,7 +24,7 @@ def corner_sums(free):
     return sums
 
 
-@njit(cache=True)
+@njit(**WITHIN)
 def layout_cost(sums, row, column, height, width, size, limit):
     """Cost of `size` free places ring by ring round a window, or `limit` if it is no less.
 
@@ -45,7 +47,7 @@ def layout_cost(sums, row, column, height, width, size, limit):
         top, bottom, left, right = top - 1, bottom + 1, left - 1, right + 1
 
 
-@njit(cache=True)
+@njit(**COMPILED)
 def concentric(free, size, height, width, both, out):
     """Take the cheapest layout over all free centres, and over both orientations if `both`."""
     rows, columns = free.shape
@@ -74,7 +76,7 @@ def concentric(free, size, height, width, both, out):
     gather(free, at_row - (h - 1) // 2, at_column - (w - 1) // 2, h, w, out)
 
 
-@njit(cache=True)
+@njit(**COMPILED)
 def gather(free, row, column, height, width, out):
     """Take the free places of a window column by column, then ring by ring.
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from numba import njit
 
+from validation.allocation._kernels.compiled import COMPILED, WITHIN
 
-@njit(cache=True)
+
+@njit(**COMPILED)
 def free_squares(free, starts, squares):
     """Flag in ``squares`` the largest free blocks of the trees; returns how many there are.
 
@@ -35,7 +37,7 @@ def free_squares(free, starts, squares):
     return count
 
 
-@njit(cache=True)
+@njit(**WITHIN)
 def all_children(squares, starts, shape, level, k, r, c):
     """Whether all children of a block are flagged; takes their flags away if so."""
     layers, rows, columns = shape
@@ -54,7 +56,7 @@ def all_children(squares, starts, shape, level, k, r, c):
     return True
 
 
-@njit(cache=True)
+@njit(**WITHIN)
 def next_flag(flags, start, stop):
     """First index in [start, stop) that is flagged, or -1."""
     for i in range(start, stop):
@@ -63,7 +65,7 @@ def next_flag(flags, start, stop):
     return -1
 
 
-@njit(cache=True)
+@njit(**COMPILED)
 def buddies(squares, starts, shape, size, out):
     """Serve the digits of `size`, base 4 or 8, from ``squares``, as `free_squares` leaves them."""
     layers, rows, columns = shape
@@ -94,7 +96,7 @@ def buddies(squares, starts, shape, size, out):
             need = (need << digit) + ((size >> (digit * (level - 1))) & ((1 << digit) - 1))
 
 
-@njit(cache=True)
+@njit(**WITHIN)
 def split_for(squares, starts, shape, level):
     """Split the smallest larger free block, the first of its size; returns its first child."""
     layers, rows, columns = shape

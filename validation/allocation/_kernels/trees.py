@@ -8,10 +8,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from validation.allocation._kernels.compiled import COMPILED, WITHIN
+
 FROM_ROOT, FROM_FIRST, FROM_LAST = 0, 1, 2
 
 
-@njit(cache=True)
+@njit(**WITHIN)
 def tree_counts(free, order, counts):
     """Fill ``counts`` (2 n,) with the free places of every tree node.
 
@@ -25,7 +27,7 @@ def tree_counts(free, order, counts):
         counts[p] = counts[2 * p] + counts[2 * p + 1]
 
 
-@njit(cache=True)
+@njit(**WITHIN)
 def free_blocks(counts, largest):
     """Fill ``largest`` (2 n,) with the size of the largest free block at or below each node."""
     low, size = counts.shape[0] // 2, 1
@@ -37,7 +39,7 @@ def free_blocks(counts, largest):
             largest[p] = size if counts[p] == size else below
 
 
-@njit(cache=True)
+@njit(**WITHIN)
 def descend(counts, reach, p, span, block, amount, left_first, alpha, ratio):
     """Tree node of size `block` for `amount` below p, whose size is `span`; 0 if there is none.
 
@@ -57,7 +59,7 @@ def descend(counts, reach, p, span, block, amount, left_first, alpha, ratio):
     return p
 
 
-@njit(cache=True)
+@njit(**COMPILED)
 def in_rectangle(free, order, size, block, left_first, alpha, ratio, out):
     """Take `size` free places of one tree rectangle of `block`; False if none has as many."""
     n, columns = order.shape[0], free.shape[1]
@@ -79,7 +81,7 @@ def in_rectangle(free, order, size, block, left_first, alpha, ratio, out):
     return True
 
 
-@njit(cache=True)
+@njit(**COMPILED)
 def in_pieces(free, order, size, search, left_first, alpha, ratio, out):
     """Take free blocks of the tree for the binary digits of `size`, halving what finds none.
 
@@ -122,7 +124,7 @@ def in_pieces(free, order, size, search, left_first, alpha, ratio, out):
         piece >>= 1
 
 
-@njit(cache=True)
+@njit(**COMPILED)
 def leaves(free, order, size, out):
     """Take what the descent of SCBT takes for each binary digit of `size`."""
     n = order.shape[0]
@@ -145,7 +147,7 @@ def leaves(free, order, size, out):
         piece >>= 1
 
 
-@njit(cache=True)
+@njit(**WITHIN)
 def take_all(counts, order, p, out, taken):
     """Take every free leaf below p; returns how many are taken by now."""
     n, gone = order.shape[0], counts[p]

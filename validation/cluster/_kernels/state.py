@@ -11,7 +11,13 @@ import numpy as np
 
 #: No reference counts: nothing is allocated here, and to count those of all tables at every call
 #: would take longer than the calls.
-COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+COMPILED: Any = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
 #: For what only kernels call: no entry from Python is compiled, which with a `State` is much code.
 WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
 

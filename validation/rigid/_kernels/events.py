@@ -19,7 +19,13 @@ from phasefit.arrays import Array, Ints
 from validation.rigid._kernels import planning
 
 #: A literal that is handed on makes a copy of all that it is handed to, hence `np.int64(1)`.
-COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+COMPILED: Any = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
 WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
 
 NOBODY = 2.0**62  #: need of a place where nobody waits

@@ -7,7 +7,13 @@ from typing import Any
 from numba import njit
 
 #: As in the loop that calls these.
-COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+COMPILED: Any = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
 WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
 
 

@@ -23,7 +23,13 @@ from validation.allocation.searches import (
 
 #: Strategies; those from `ANY` on take blocks that need not lie in a box.
 FIRST, BEST, ALIGNED, ROOMIEST, ANY, CURVE, RUNS = 0, 1, 2, 3, 4, 5, 6
-COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy"}
+COMPILED: Any = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
 # A function that is compiled by itself is optimised again with each that calls it: what calls
 # `finds` is made a part of `play`, so that the placing of boxes is optimised twice, not ten times. What is
 # called from several places and does not call `finds` is compiled by itself: its copies took nearly half of
@@ -167,7 +173,7 @@ def finds(place, held, c, choosing):
     return False
 
 
-@njit(**COMPILED)
+@njit(**COMPILED | {"_nrt": True})
 def listed(place, held, c):
     """Fill ``held.nodes`` with the blocks, or chips of the block, that ``held.spot`` stands for."""
     size = place.volume[c]

@@ -477,9 +477,10 @@ def test_running_out_of_steps_is_told(rng):
 
 def test_the_same_seed_gives_the_same_law(rng):
     x = lognormal(rng, 30)
-    for family in FAMILIES:  # a fifth start is drawn in every family
-        one, two = (fit(x, family, 2, starts=5, max_steps=60) for _ in range(2))
-        assert np.array_equal(one.distribution.T, two.distribution.T)
+    for family in FAMILIES:  # a fifth start is drawn in every family, and few steps leave its mark
+        options = {"family": family, "order": 3, "starts": 5, "max_steps": 20}
+        for one, two in zip(*(maximise(x, rng=1, **options) for _ in range(2)), strict=True):
+            assert np.array_equal(one.distribution.T, two.distribution.T)
 
 
 def test_a_general_law_is_never_less_likely_than_those_it_contains():

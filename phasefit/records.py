@@ -257,6 +257,8 @@ def plain(value: Any) -> Any:
     >>> plain((np.float64(0.5), float("nan"), float("inf"), np.eye(2), {1: "a"}))
     [0.5, None, 'Infinity', [[1.0, 0.0], [0.0, 1.0]], {'1': 'a'}]
     """
+    if type(value) is float:  # most that there are
+        return _number(value)
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, Enum):

@@ -245,7 +245,8 @@ def test_random_state_is_the_name_of_scipys_protocol_alone():
     """Laws have it in `rvs`, as those of scipy.stats; all else takes `rng`."""
     found = set()
     for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        code = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(code if "random_state" in code else "")):
             if isinstance(node, ast.FunctionDef):
                 names = [one.arg for one in (*node.args.args, *node.args.kwonlyargs)]
                 found |= {node.name} if "random_state" in names else set()

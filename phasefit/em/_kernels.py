@@ -127,6 +127,15 @@ def hyper_erlang_update(a, m, count, total):
         a[i] = max(count[i] / size, 1e-60)
 
 
+# Loops, for expressions and assignments of whole arrays compile the messages of their errors as well.
+@njit(cache=True, nogil=True)
+def logarithms(a, m, out):
+    """Fill ``out`` (2 k,) with the logarithms of ``a`` and of ``m``, both (k,)."""
+    k = a.size
+    for i in range(k):
+        out[i], out[k + i] = log(a[i]), log(m[i])
+
+
 @njit(cache=True, nogil=True)
 def hyper_erlang_climb(x, logs, w, lo, hi, wc, phases, a, m, tol, trace):
     """EM steps from (a, m) on, in place, every third pair of them extrapolated.
@@ -142,18 +151,18 @@ def hyper_erlang_climb(x, logs, w, lo, hi, wc, phases, a, m, tol, trace):
     start, one, two = np.empty(2 * k), np.empty(2 * k), np.empty(2 * k)
     steps = 0
     while steps + 3 <= trace.size:
-        start[:k], start[k:] = np.log(a), np.log(m)
+        logarithms(a, m, start)
         trace[steps] = hyper_erlang_pass(x, logs, w, lo, hi, wc, phases, a, m, count, total)
         if steps >= 3 and trace[steps] - trace[steps - 3] <= tol * size:
             hyper_erlang_update(a, m, count, total)
             return steps + 1, True
         steps += 1
         hyper_erlang_update(a, m, count, total)
-        one[:k], one[k:] = np.log(a), np.log(m)
+        logarithms(a, m, one)
         trace[steps] = hyper_erlang_pass(x, logs, w, lo, hi, wc, phases, a, m, count, total)
         steps += 1
         hyper_erlang_update(a, m, count, total)
-        two[:k], two[k:] = np.log(a), np.log(m)
+        logarithms(a, m, two)
         speed = bend = 0.0
         for i in range(2 * k):
             speed += (one[i] - start[i]) ** 2
@@ -175,14 +184,15 @@ def hyper_erlang_climb(x, logs, w, lo, hi, wc, phases, a, m, tol, trace):
                         a[i] = exp(far)
                     else:
                         m[i] = exp(far)
-            a /= a.sum()
+            share = a.sum()
             for i in range(k):
-                a[i] = max(a[i], 1e-60)
+                a[i] = max(a[i] / share, 1e-60)
             reached = hyper_erlang_pass(x, logs, w, lo, hi, wc, phases, a, m, count, total)
             taken = reached >= trace[steps - 1]
             trace[steps] = reached
         if not taken:
-            a[:], m[:] = np.exp(two[:k]), np.exp(two[k:])
+            for i in range(k):
+                a[i], m[i] = exp(two[i]), exp(two[k + i])
             trace[steps] = hyper_erlang_pass(x, logs, w, lo, hi, wc, phases, a, m, count, total)
         steps += 1
         hyper_erlang_update(a, m, count, total)
@@ -232,7 +242,6 @@ def settle(matrix):
             matrix[i, n] = 1.0 - alive
 
 
-# Loops, for expressions and assignments of whole arrays compile the messages of their errors as well.
 @njit(cache=True, nogil=True, error_model="numpy")
 def copied(source, target):
     """Copy a vector onto the beginning of another."""

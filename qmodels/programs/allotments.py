@@ -311,7 +311,7 @@ def _path(
                 f"a budget of {budget:.6g} does not buy the least allotment, which costs "
                 f"{prices[0]:.6g} ({p[0]:g} processors and {d[0]:g} disks)"
             )
-        at = int(np.argmax(values[:bought] >= best[bought - 1] * (1.0 - _TIE)))
+        at = int(np.searchsorted(best, best[bought - 1] * (1.0 - _TIE)))
         steps.append(
             PricedAllotment(
                 budget=budget,

@@ -55,14 +55,44 @@ def density(law, now):
         return mpmath.fsum(now[i] * mpmath.mpf(float(law.exit[i])) for i in range(law.order))
 
 
-def moment(law, k):
+def moments(law, count):
+    """Moments from the first on, by one factorisation of the generator."""
     with mpmath.workdps(DIGITS):
         n = law.order
-        minus_t = -generator(law)[:n, :n]
-        v = mpmath.ones(n, 1)
-        for _ in range(k):
-            v = mpmath.lu_solve(minus_t, v)
-        return mpmath.factorial(k) * (mpmath.matrix([law.alpha.tolist()]) * v)[0]
+        factors, pivots = mpmath.mp.LU_decomp(-generator(law)[:n, :n])
+        start = mpmath.matrix([law.alpha.tolist()])
+        v, result = mpmath.ones(n, 1), []
+        for k in range(1, count + 1):
+            v = mpmath.mp.U_solve(factors, mpmath.mp.L_solve(factors, v, pivots))
+            result.append(mpmath.factorial(k) * (start * v)[0])
+        return result
+
+
+def moment(law, k):
+    return moments(law, k)[-1]
+
+
+def moments_in_a_row(law, count):
+    """Moments from the first on, by back substitution: the phases only lead to later ones."""
+    exits, alpha = ([mpmath.mpf(x) for x in column.tolist()] for column in (law.exit, law.alpha))
+    onward = [[(j, mpmath.mpf(x)) for j, x in enumerate(row) if x] for row in law.jumps.tolist()]
+    assert all(j > i for i, row in enumerate(onward) for j, _ in row)
+    with mpmath.workdps(40):
+        rates = [
+            mpmath.fsum([leaves, *(rate for _, rate in row)])
+            for leaves, row in zip(exits, onward, strict=True)
+        ]
+        v, result = [mpmath.mpf(1)] * law.order, []
+        for k in range(1, count + 1):
+            new = list(v)
+            for i in reversed(range(law.order)):
+                total = k * v[i]
+                for j, rate in onward[i]:
+                    total += rate * new[j]
+                new[i] = total / rates[i]
+            v = new
+            result.append(mpmath.fsum(a * x for a, x in zip(alpha, v, strict=True) if a))
+    return result
 
 
 def laplace(law, s):

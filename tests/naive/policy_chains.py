@@ -31,11 +31,11 @@ def mean_jobs(rate, *, most, place, io, cpu, go_on, in_turn=False, dividing=None
     n = len(index)
     q = coo_array((values, (rows, columns)), shape=(n, n)).tocsr()
     q = q - coo_array((np.asarray(q.sum(axis=1)).ravel(), (range(n), range(n)))).tocsr()
-    a = q.T.tolil()
-    a[0] = np.ones(n)
-    pi = spsolve(a.tocsc(), np.eye(1, n)[0])
+    # Relative to the empty system: a row of ones, as the sum is one, would fill the factors.
+    balance = q.T.tocsc()
+    pi = np.append(1.0, spsolve(balance[1:, 1:], -balance[1:, [0]].toarray().ravel()))
     jobs = np.array([state[0] for state in index])
-    return float(pi @ jobs)
+    return float(pi @ jobs / pi.sum())
 
 
 def _moves(state, rate, most, place, io, cpu, go_on, in_turn, dividing):

@@ -182,7 +182,7 @@ def test_two_phases_are_refused_where_counts_say_that_they_are_far_off():
 
 
 def test_a_unit_of_time_does_not_change_the_fit():
-    sample = KNOWN["one scale"].rvs(20_000, 2)
+    sample = KNOWN["one scale"].rvs(5_000, 2)
     one, other = fit_map(sample), fit_map(4096.0 * sample)  # a power of two: the same bits
     assert other.process.mean == pytest.approx(4096.0 * one.process.mean, rel=1e-12)
     assert other.process.scv == pytest.approx(one.process.scv, rel=1e-12)

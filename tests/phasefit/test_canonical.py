@@ -43,15 +43,15 @@ def transform_degree(law):
     """Number of poles of the transform: rank of the Hankel matrix of the reduced moments."""
     n = law.order
     with mpmath.workdps(60):
-        unit = naive.moment(law, 1)
+        found = naive.moments(law, 2 * n - 1)
         moments = [mpmath.mpf(1)] + [
-            naive.moment(law, k) / mpmath.factorial(k) / unit**k for k in range(1, 2 * n)
+            moment / mpmath.factorial(k) / found[0] ** k for k, moment in enumerate(found, 1)
         ]
         hankel = mpmath.matrix(n, n)
         for i in range(n):
             for j in range(n):
                 hankel[i, j] = moments[i + j] / mpmath.sqrt(moments[2 * i] * moments[2 * j])
-        values = sorted((abs(x) for x in mpmath.svd_r(hankel, compute_uv=False)), reverse=True)
+        values = sorted((abs(x) for x in mpmath.eigsy(hankel, eigvals_only=True)), reverse=True)
         return sum(value > values[0] * mpmath.mpf(10) ** -13 for value in values)
 
 

@@ -211,10 +211,12 @@ def test_the_likelihood_of_chains_never_falls(samples, family, order, seed):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("hold", [1, 2])
 def test_held_moments_are_those_of_the_data_and_the_likelihood_still_never_falls(family, hold, rng):
-    x = lognormal(rng, 3000, 1.5)
-    free = fit(x, family, 3)
+    x = lognormal(rng, 200, 1.5)
+    order = 3 if family == "hyper-erlang" else 2
+    free = fit(x, family, order)
     assert abs(free.distribution.moment(2) / np.mean(x**2) - 1.0) > 0.02
-    for held in maximise(x, family=family, order=3, hold_moments=hold, rng=1):
+    options = {"max_steps": 100, "starts": 3, "rng": 1}
+    for held in maximise(x, family=family, order=order, hold_moments=hold, **options):
         for k in range(1, hold + 1):
             assert held.distribution.moment(k) == pytest.approx(np.mean(x**k), rel=1e-11)
         assert never_falls(held.trace)
@@ -254,22 +256,22 @@ def test_moments_of_data_with_zeros_are_held_by_the_law_with_its_atom(rng):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_weights_count_as_repetitions(family, rng):
     x, times_ = lognormal(rng, 25), rng.integers(1, 5, 25)
-    once = fit(Observations.of(x, weights=times_), family, 3)
-    spelt = fit(np.repeat(x, times_), family, 3)
+    once = fit(Observations.of(x, weights=times_), family, 2)
+    spelt = fit(np.repeat(x, times_), family, 2)
     assert once.log_likelihood == pytest.approx(spelt.log_likelihood, rel=1e-6)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_unit_of_time_does_not_matter(family, rng):
     x = lognormal(rng, 50)
-    one, two = fit(x, family, 3), fit(1024.0 * x, family, 3)
+    one, two = fit(x, family, 2), fit(1024.0 * x, family, 2)
     assert two.distribution.mean == pytest.approx(1024.0 * one.distribution.mean, rel=1e-9)
     assert two.log_likelihood == pytest.approx(one.log_likelihood - 50 * log(1024.0), rel=1e-9)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_likelihood_reported_is_that_of_the_law_reported(family, rng):
-    x = np.concatenate([lognormal(rng, 300), [0.0]])
+    x = np.concatenate([lognormal(rng, 50), [0.0]])
     best = fit(x, family, 3)
     law = best.distribution
     sum_ = law.logpdf(x[:-1]).sum() + log(law.atom)
@@ -325,9 +327,9 @@ def test_no_mixture_is_likelier_in_bins_than_it_is(branches, seed):
 def test_condensing_loses_no_more_than_is_stated(family, rng):
     x = lognormal(rng, 20_000)
     data = Observations.of(x)
-    best = fit(data, family, 4)
-    factor = 1.0 if family == "hyper-erlang" else 4.0
-    assert 0.0 < best.binning_error <= factor * data.binning_error(4)
+    order, factor = (4, 1.0) if family == "hyper-erlang" else (2, 4.0)
+    best = fit(data, family, order)
+    assert 0.0 < best.binning_error <= factor * data.binning_error(order)
     assert best.log_likelihood == pytest.approx(best.distribution.logpdf(x).sum(), rel=1e-9)
 
 
@@ -474,15 +476,16 @@ def test_running_out_of_steps_is_told(rng):
 
 
 def test_the_same_seed_gives_the_same_law(rng):
-    x = lognormal(rng, 200)
-    for family in FAMILIES:
-        one, two = (fit(x, family, 3, starts=4, max_steps=60) for _ in range(2))
-        assert np.array_equal(one.distribution.T, two.distribution.T)
+    x = lognormal(rng, 30)
+    for family in FAMILIES:  # a fifth start is drawn in every family, and few steps leave its mark
+        options = {"family": family, "order": 3, "starts": 5, "max_steps": 20}
+        for one, two in zip(*(maximise(x, rng=1, **options) for _ in range(2)), strict=True):
+            assert np.array_equal(one.distribution.T, two.distribution.T)
 
 
 def test_a_general_law_is_never_less_likely_than_those_it_contains():
     rng = np.random.default_rng(12)
-    for values in (rng.lognormal(0.0, 1.5, 300), rng.weibull(0.4, 300), rng.gamma(4.0, 1.0, 300)):
+    for values in (rng.lognormal(0.0, 1.5, 60), rng.weibull(0.4, 60), rng.gamma(4.0, 1.0, 60)):
         found = {
             family: maximise(values, family=family, order=3, rng=1)[0]
             for family in ("hyper-erlang", "coxian", "general")
@@ -490,5 +493,5 @@ def test_a_general_law_is_never_less_likely_than_those_it_contains():
         best = found["general"].log_likelihood
         assert best >= found["coxian"].log_likelihood - 1e-9 * abs(best)
         # A hyper-Erlang likelihood is of all values, the others' of bins: see `Observations.binning_error`.
-        assert best >= found["hyper-erlang"].log_likelihood - 1e-4 * 300
+        assert best >= found["hyper-erlang"].log_likelihood - 1e-4 * 60
         assert found["general"].label == "general phase-type (3)"

@@ -19,9 +19,9 @@ SCVS = np.concatenate(
 )
 
 
-@pytest.mark.parametrize("m1", [1.0, 3e-7, 1.7e5])
-def test_both_moments_are_met_to_twelve_digits_over_the_whole_range(m1):
-    for scv in SCVS:
+@pytest.mark.parametrize(("m1", "scvs"), [(1.0, SCVS), (3e-7, SCVS[::9]), (1.7e5, SCVS[1::9])])
+def test_both_moments_are_met_to_twelve_digits_over_the_whole_range(m1, scvs):
+    for scv in scvs:
         m2 = m1 * m1 * (1 + scv)
         law = match_moments(m1, m2)
         assert law.mean == pytest.approx(m1, rel=1e-12, abs=0)
@@ -31,8 +31,9 @@ def test_both_moments_are_met_to_twelve_digits_over_the_whole_range(m1):
 @pytest.mark.parametrize("scv", [0.01, 0.0734, 0.25 - 1e-12, 0.4, 1 - 1e-7, 1 + 1e-7, 37.0, 1e4])
 def test_both_moments_are_met_when_counted_in_many_digits(scv):
     law = match_moments(2.5, 6.25 * (1 + scv))
-    assert abs(naive.moment(law, 1) / mpmath.mpf(2.5) - 1) < 1e-12
-    assert abs(naive.moment(law, 2) / mpmath.mpf(6.25 * (1 + scv)) - 1) < 1e-12
+    first, second = naive.moments_in_a_row(law, 2)
+    assert abs(first / mpmath.mpf(2.5) - 1) < 1e-12
+    assert abs(second / mpmath.mpf(6.25 * (1 + scv)) - 1) < 1e-12
 
 
 @given(st.floats(0.01, 1e4))

@@ -18,30 +18,10 @@ from phasefit import (
 )
 from phasefit.moments import MomentsAdjustedWarning, moment_bounds
 from tests.examples import examples
+from tests.naive import phase_type as naive
 
 NEAR = [-1e-9, -1e-13, 0.0, 1e-14, 1e-12, 1e-9, 1e-5]
 N2_LIMIT = 10001.0
-
-
-def exact_moments(law, count=3):
-    """Moments by back substitution in many digits; the phases only lead to later ones."""
-    jumps, result = law.jumps, []
-    after = [np.flatnonzero(row).tolist() for row in jumps]
-    assert all(j > i for i, row in enumerate(after) for j in row)
-    with mpmath.workdps(40):
-        rates = [
-            mpmath.mpf(float(law.exit[i])) + mpmath.fsum(mpmath.mpf(float(jumps[i, j])) for j in row)
-            for i, row in enumerate(after)
-        ]
-        v = [mpmath.mpf(1)] * law.order
-        for k in range(1, count + 1):
-            new = list(v)
-            for i in reversed(range(law.order)):
-                onward = mpmath.fsum(mpmath.mpf(float(jumps[i, j])) * new[j] for j in after[i])
-                new[i] = (k * v[i] + onward) / rates[i]
-            v = new
-            result.append(mpmath.fsum(mpmath.mpf(float(a)) * x for a, x in zip(law.alpha, v, strict=True)))
-    return result
 
 
 def published_bounds(n, n2):
@@ -98,7 +78,7 @@ def test_three_moments_are_met_in_many_digits_all_over_what_an_order_reaches(n):
                 assert n == 100
                 assert n3 <= normalised_bounds(n, n2)[0] * (1 + 2e-13)
                 continue
-            first, second, third = exact_moments(law)
+            first, second, third = naive.moments_in_a_row(law, 3)
             assert abs(first / mpmath.mpf(m1) - 1) < 1e-12
             assert abs(second / mpmath.mpf(m2) - 1) < 1e-12
             assert abs(third / mpmath.mpf(m3) - 1) < 1e-9
@@ -185,6 +165,8 @@ def test_a_search_over_all_laws_of_an_order_finds_what_the_bounds_say(n, n2, n3,
             result = minimize(miss, start, method="Nelder-Mead", options={"maxfev": 1500})
             start = result.x
         best = min(best, result.fun)
+        if best < 2e-3:
+            break
     low, high = published_bounds(n, n2)
     assert reached == (low < n3 < high)
     assert best < 2e-3 if reached else best > 5e-3

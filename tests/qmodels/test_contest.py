@@ -1,5 +1,6 @@
 """Percentiles computed where they can matter: the same answer as computing all, and its bounds."""
 
+from functools import cache
 from math import inf, isfinite, isnan
 
 import numpy as np
@@ -61,13 +62,18 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_the_answer_is_that_of_computing_every_percentile(name, monkeypatch):
-    monkeypatch.setattr("qmodels.policies.choice.contest.LEADERS", 0)
+@cache
+def answered(name, every=False):
+    """The answer to a question, without a percentile for those who lead in the mean."""
     system, work, question = QUESTIONS[name]
-    question = {"candidates": FEW} | question
-    found = recommend(system, work, **question)
-    full = recommend(system, work, every=True, **question)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("qmodels.policies.choice.contest.LEADERS", 0)
+        return recommend(system, work, every=every, **{"candidates": FEW} | question)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_answer_is_that_of_computing_every_percentile(name):
+    found, full = answered(name), answered(name, every=True)
     assert found.reason == full.reason
     assert (found.best, found.ties, found.method) == (full.best, full.ties, full.method)
     known = {row.policy: row for row in full.rows}
@@ -86,15 +92,12 @@ def test_the_answer_is_that_of_computing_every_percentile(name, monkeypatch):
     assert not any(row.least > row.value for row in full.rows)
 
 
-def test_most_percentiles_are_not_computed(monkeypatch):
+def test_most_percentiles_are_not_computed():
     """Which the test above would not notice: it holds if all of them are."""
-    monkeypatch.setattr("qmodels.policies.choice.contest.LEADERS", 0)
     # where errors are not known, only what a job alone would be too slow for is left out
     least = {"p95": 0.3, "median": 0.3, "bursts": 0.3, "giants": 0.1, "disks in order": 0.1}
     for name, part in least.items():
-        system, work, question = QUESTIONS[name]
-        found = recommend(system, work, **{"candidates": FEW} | question)
-        rows = [row for row in found.rows if row.method]
+        rows = [row for row in answered(name).rows if row.method]
         assert sum(isnan(row.value) for row in rows) >= part * len(rows), name
 
 
@@ -166,7 +169,8 @@ POLICIES = [SP(2, 1), SP(4, 1), SP(2, 2), DP(2), DP(1), TS(2, 1, 2), TS(4, 4, 2)
 @pytest.mark.parametrize("work", [JOBS, GIANTS, TIDES, BURSTS], ids=["jobs", "giants", "tides", "bursts"])
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_a_percentile_lies_between_those_at_the_greatest_and_the_least_speed(policy, work):
-    for fraction in (0.2,) if work is GIANTS else (0.2, 0.7):
+    many = work is TIDES and isinstance(policy, DP)  # states at the higher load
+    for fraction in (0.2,) if work is GIANTS else (0.2, 0.5 if many else 0.7):
         rate = fraction * capacity(policy, SMALL, work)
         solved = predict(policy, SMALL, work, arrival_rate=rate).solved
         law, running = response_of(solved).law, solved.queue.running
@@ -189,7 +193,7 @@ def solved_wait(solved):
 def test_near_a_capacity_a_percentile_asks_for_fewer_behind_a_job_than_the_whole_law():
     from qmodels.policies.models import response
 
-    solved = predict(DP(4), SMALL, JOBS, arrival_rate=0.93 * capacity(DP(4), SMALL, JOBS)).solved
+    solved = predict(DP(4), SMALL, JOBS, arrival_rate=0.9 * capacity(DP(4), SMALL, JOBS)).solved
     horizon = 1.1 * percentile_of(solved, 0.95)
     cut = response._response(solved, response.TRUNCATION, None, horizon).law
     whole = response_of(solved).law

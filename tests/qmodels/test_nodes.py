@@ -32,8 +32,7 @@ def nodes_of(factor):
 
 class TestUnitsOfProcessors:
     @pytest.mark.parametrize("kind", ["cpu", "io"])
-    @pytest.mark.parametrize("factor", [36, 128])
-    @pytest.mark.parametrize("edge", [False, True])
+    @pytest.mark.parametrize(("factor", "edge"), [(36, False), (128, True)])
     def test_do_not_change_a_forecast(self, kind, factor, edge):
         said = []
         for unit in (1, factor):

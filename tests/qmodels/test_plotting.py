@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 from types import SimpleNamespace
 
 import numpy as np
@@ -26,6 +25,7 @@ from qmodels.programs import (
     allotments,
     speedup_surface,
 )
+from tests.pictures import drawn_once
 
 PROGRAM = Program([Phase(4.0, Burst(96.0, sequential=1.0, per_processor=0.05))], name="solver")
 HOSTILE = ["$x^2$ $", "<script>alert(1)</script>", "\x1b[31mred", "a\nb", "x" * 500, "%s {0} \\"]
@@ -33,16 +33,14 @@ HOSTILE = ["$x^2$ $", "<script>alert(1)</script>", "\x1b[31mred", "a\nb", "x" * 
 
 def drawn(ax):
     """Render the figure, which is when matplotlib finds out what it cannot draw."""
-    picture = io.BytesIO()
-    ax.figure.savefig(picture, format="png", dpi=50)
-    return picture.getvalue()
+    return drawn_once(ax.figure, dpi=50)
 
 
 @pytest.mark.parametrize("draw", [surface_heatmap, surface_3d, efficiency_contours])
 class TestASurface:
     def test_is_labelled_with_allotments_at_powers_of_two(self, draw):
         ax = draw(speedup_surface(PROGRAM, np.arange(1, 129), [1, 2, 3, 4, 6, 8]))
-        assert drawn(ax).startswith(b"\x89PNG")
+        assert drawn(ax)
         assert (ax.get_xlabel(), ax.get_ylabel()) == ("processors", "disks")
         labels = [label.get_text() for label in ax.get_xticklabels()]
         assert labels == ["1", "2", "4", "8", "16", "32", "64", "128"]

@@ -7,7 +7,9 @@ one in a thousand. The campaigns in full are slow.
 
 from __future__ import annotations
 
+import copy
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -28,18 +30,32 @@ from tests.naive.scaling import (
 )
 
 P, D = np.array(TARGETS, dtype=float).T
+#: Truths that are least like what the library has; the others are for the campaign in full.
+FARTHEST = (
+    "shallow and rising",
+    "contention and coherence",
+    "between the steps, and a tree",
+    "a rounded corner",
+)
 
 
 class Campaign:
     """Fits of simulated runs, and what they say at the two targets against the truth."""
 
-    def __init__(self, truth, size, *, seed=20261121, level=0.9, discrepancy=None, **options):
-        self.errors, self.covered, self.widths, self.differences = [], [], [], []
+    def __init__(self, truth, size, *, seed=20261121, discrepancy=None, **options):
+        self.fits = []
         for child in np.random.SeedSequence(seed).spawn(size):
             rng = np.random.default_rng(child)
             here = truth(rng) if callable(truth) else truth
             runs = measured(here, rng=rng, **options)
             (fitted,) = fit_runs(runs, discrepancy=discrepancy).values()
+            self.fits.append((here, runs, fitted))
+        self.judge(0.9)
+
+    def judge(self, level):
+        """Compare intervals of a level with the truth."""
+        self.errors, self.covered, self.widths, self.differences = [], [], [], []
+        for here, runs, fitted in self.fits:
             found = fitted.predict(P, D, level, of="mean")  # the truth is one without noise
             times = total(here, P, D)
             gains = total(here, 1, 1) / times
@@ -83,6 +99,12 @@ class Campaign:
             mean, half = self.paired(form)
             lines.append(f"less form {form} on totals {mean:.3f} +- {half:.3f}")
         print("; ".join(lines))
+
+
+@cache
+def few(name):
+    """A small campaign of a truth of the specification."""
+    return Campaign(SPECIFIED[name], 8)
 
 
 def on_totals(runs, form):
@@ -164,25 +186,24 @@ class TestInTheGate:
 
     @pytest.mark.parametrize("name", ["comm", "peak", "outside"])
     def test_intervals_hold_what_shows_only_outside_the_measured_box(self, name):
-        found = Campaign(SPECIFIED[name], 8)
-        assert np.all(found.coverage >= at_least(0.80, 8))
+        assert np.all(few(name).coverage >= at_least(0.80, 8))
 
     def test_intervals_stay_honest_for_programs_outside_the_library(self):
-        for name, truth in FRESH.items():
-            found = Campaign(truth, 4)
+        for name in FARTHEST:
+            found = Campaign(FRESH[name], 4)
             assert found.coverage.mean() >= at_least(0.80, 4), name
 
     def test_eight_runs_without_repeats_do(self):
         """Number 4."""
-        found = Campaign(SPECIFIED["task"], 10, grid=EIGHT, repeats=1)
+        found = Campaign(SPECIFIED["task"], 8, grid=EIGHT, repeats=1)
         assert np.all(found.error_with_doubt() <= [0.15, 0.30])
-        assert np.all(found.coverage >= at_least(0.85, 10))
+        assert np.all(found.coverage >= at_least(0.85, 8))
 
     def test_the_disks_that_processors_feed_are_found_within_a_step_of_the_grid(self, rng):
         """Number 7."""
         io = {"io": SPECIFIED["task"]["io"]}
-        found = [fed(measured(io, rng=rng)) for _ in range(16)]
-        assert np.mean(found) >= at_least(0.95, 16)
+        found = [fed(measured(io, rng=rng)) for _ in range(10)]
+        assert np.mean(found) >= at_least(0.95, 10)
 
 
 def fed(runs):
@@ -192,12 +213,8 @@ def fed(runs):
     return any(term in near for term in fitted.components[0].coefficients)
 
 
-def after_one_run(truth, rng, candidate=None, budget=None):
-    """Width at the targets and variance of log T after the best run, or after another."""
-    runs = measured(truth, rng=rng)
-    (before,) = fit_runs(runs).values()
-    ranked = before.next_run(targets=TARGETS, budget=budget)
-    at = 0 if candidate is None else candidate % ranked.processors.size
+def after_one_run(truth, runs, ranked, rng, at):
+    """Width at the targets and variance of log T after the run in place `at` of the ranking."""
     cell = (int(ranked.processors[at]), int(ranked.disks[at]))
     more = measured(truth, [cell], repeats=1, rng=rng).frame.assign(repeat=3)
     from pandas import concat
@@ -216,12 +233,16 @@ def after_one_run(truth, rng, candidate=None, budget=None):
 
 def next_runs(truth, size, seed):
     """Compare the best run with one of the others at random, on the same data."""
-    best, other = [], []
+    found = []
     for child in np.random.SeedSequence(seed).spawn(size):
         pick = int(np.random.default_rng(child).integers(1, 10_000))
-        best.append(after_one_run(truth, np.random.default_rng(child)))
-        other.append(after_one_run(truth, np.random.default_rng(child), candidate=pick))
-    return best, other
+        rng = np.random.default_rng(child)
+        runs = measured(truth, rng=rng)
+        (before,) = fit_runs(runs).values()
+        ranked = before.next_run(targets=TARGETS)
+        both = (0, copy.deepcopy(rng)), (pick % ranked.processors.size, rng)
+        found.append([after_one_run(truth, runs, ranked, noise, at) for at, noise in both])
+    return zip(*found, strict=True)
 
 
 class TestTheNextRun:
@@ -305,7 +326,8 @@ class TestInFull:
 
 def test_the_campaign_would_notice_intervals_that_are_too_narrow():
     """Intervals of 50 % hold less than the gate allows."""
-    found = Campaign(SPECIFIED["peak"], 8, level=0.5)
+    found = copy.copy(few("peak"))
+    found.judge(0.5)
     assert np.any(found.coverage < at_least(0.80, 8))
 
 

@@ -219,7 +219,7 @@ def test_programs_scaled_to_the_log_have_the_logs_mean_work(write):
     plan = load_scenario(write(text))
     log = plan.log
     assert log is not None
-    on_time = [p * float(plan.program.mean_io(p, 32) + plan.program.mean_cpu(p, 32)) for p in log.sizes]
+    on_time = log.sizes * (plan.program.mean_io(log.sizes, 32) + plan.program.mean_cpu(log.sizes, 32))
     assert np.mean(on_time) == pytest.approx(log.work.mean(), rel=1e-9)
 
 

@@ -131,9 +131,9 @@ def test_the_interval_says_what_other_arrangements_would_have_said():
     assert ask(running=table(np.full(3, 0.2))).half_width == pytest.approx(0.0, abs=1e-6)
 
     rng, true = np.random.default_rng(1), mean_jobs(rate, np.array([0.18, 0.25, 0.4])) / rate
-    drawn = [ask(running=table(rng.choice([0.18, 0.25, 0.4], 24))) for _ in range(60)]
+    drawn = [ask(running=table(rng.choice([0.18, 0.25, 0.4], 24))) for _ in range(40)]
     hits = sum(abs(each.mean_response - true) <= each.half_width for each in drawn)
-    assert hits >= 50  # of 57; 24 draws do not make the estimate quite normal
+    assert hits >= 34  # of 38; 24 draws do not make the estimate quite normal
 
 
 @pytest.mark.parametrize(("policy", "work"), [(SpaceSharing(4, 1), WORK), (TimeSharing(2, 1), VARIABLE)])

@@ -19,7 +19,7 @@ ASKED = ("--processors", "1,4,8,16,64", "--disks", "1,4,8", "--budget", BUDGET, 
 
 
 @pytest.fixture(scope="module", params=[0.3, 0.0], ids=["step", "no step"])
-def artefacts(tmp_path_factory, request):
+def artefacts(kept_fits, tmp_path_factory, request):
     """Text, JSON, tables, page and titles of the figures of a program with a step, or none."""
     folder = tmp_path_factory.mktemp("surface")
     stepped(request.param)[0].frame.to_csv(folder / "runs.csv", index=False)

@@ -24,6 +24,8 @@ from qmodels.programs.allotments import best_allotment
 from qmodels.programs.profiles import PROFILES, profile
 from tests.command import result_of
 
+pytestmark = pytest.mark.usefixtures("kept_fits")
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 TRACE = "rank,start,end,kind\n" + "".join(
     f"{rank},{start + rank / 10},{start + 2 + rank / 10},write\n"

@@ -38,12 +38,12 @@ def test_random_stiff_chains_agree_with_eighty_digits(path, rng, monkeypatch):
         assert found.error_bound < 1e-10
 
 
-@pytest.mark.parametrize("path", ["dense", "sparse"])
-def test_a_long_horizon_ends_in_the_steady_state(path, monkeypatch):
+@pytest.mark.parametrize(("path", "horizon"), [("dense", 1e12), ("sparse", 1e9)])
+def test_a_long_horizon_ends_in_the_steady_state(path, horizon, monkeypatch):
     monkeypatch.setattr(transients, "_DENSE", 200 if path == "dense" else 0)
     _, rates, _ = naive.shared_disk(4, match_moments(4.0, 40.0), match_moments(1.0, 4.0))
     start = np.eye(len(rates))[0]
-    found = transient(rates, start, [1e12])
+    found = transient(rates, start, [horizon])
     pi = stationary(rates)
     assert np.abs(found.probabilities[0] - pi).sum() <= found.error_bound
     if path == "sparse":

@@ -92,7 +92,7 @@ class _Beside:
     def __init__(self, case: Case, on_disks: DiskPartitions) -> None:
         self.arrangement, self.program = case.arrangement, case.workload.program
         self.slots = on_disks.slots
-        self.table = cache(self._table)
+        self.times, self.table = cache(self._times), cache(self._table)
 
     def _times(self, at: int) -> tuple[Array, Array]:
         """Return mean transfer and computation of a job on each size of partition."""
@@ -106,7 +106,7 @@ class _Beside:
     def _table(self, at: int) -> dict[tuple[int, ...], Array]:
         """Return jobs per second of each class, by the jobs on a disk partition."""
         contents = np.array(list(product(*(range(n + 1) for n in self.slots[at]))), dtype=np.int64)
-        found = sharing_throughput(contents, *self._times(at))
+        found = sharing_throughput(contents, *self.times(at))
         return {tuple(n): each for n, each in zip(contents.tolist(), found, strict=True)}
 
     def speeds(self, at: int, jobs: tuple[int, ...], running: int) -> list[float]:
@@ -116,7 +116,7 @@ class _Beside:
 
     def busy(self, at: int, jobs: tuple[int, ...], running: int) -> tuple[float, float]:
         """See `Paces`."""
-        io, cpu = self._times(at)
+        io, cpu = self.times(at)
         done = self.table(at)[jobs]
         p = np.array(self.arrangement.size_classes)
         return float(done @ (cpu * p)), float(done @ io) * self.arrangement.disk_sizes[at]

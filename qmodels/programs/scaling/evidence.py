@@ -172,23 +172,22 @@ def _posterior_points(
     root = np.linalg.cholesky(np.linalg.inv(laws.gram))[law] * SIGMAS[sigma][:, None, None]
     centre = laws.shares[law]
     u = _quadrature(k)  # (q, k)
-    z = np.zeros((law.size, _POINTS, k))
-    shares = np.zeros((law.size, _POINTS, k))
     evidence = _log_evidence(laws, runs)[law, sigma] - math.log(_POINTS)
     log_weight = np.repeat(evidence[:, None], _POINTS, axis=1)
-    for j in range(k):
-        conditional = centre[:, None, j] + np.einsum("nqi,ni->nq", z[:, :, :j], root[:, j, :j])
-        size = root[:, j, j][:, None]
-        distance = np.clip(conditional / size, -37.0, None)
-        chance = ndtr(distance)
-        z[:, :, j] = -ndtri(u[:, j] * chance)
-        shares[:, :, j] = np.maximum(conditional + size * z[:, :, j], 0.0)
-        log_weight += np.log(chance)
-        log_weight -= np.log(_SPREAD * (shares[:, :, j] + SMALL_SHARE))
     terms = np.full((law.size, MOST_TERMS), -1, dtype=np.intp)
     terms[:, :k] = laws.terms[law]
     coefficients = np.zeros((law.size, _POINTS, MOST_TERMS))
-    coefficients[:, :, :k] = shares / scale[laws.terms[law]][:, None, :]
+    z: list[Array] = []
+    for j in range(k):
+        conditional = np.repeat(centre[:, None, j], _POINTS, axis=1)
+        conditional += sum(z[i] * root[:, j, i][:, None] for i in range(j))
+        size = root[:, j, j][:, None]
+        chance = ndtr(np.maximum(conditional / size, -37.0))
+        z.append(-ndtri(u[:, j] * chance))
+        shares = np.maximum(conditional + size * z[j], 0.0)
+        log_weight += np.log(chance)
+        log_weight -= np.log(_SPREAD * (shares + SMALL_SHARE))
+        coefficients[:, :, j] = shares / scale[terms[:, j]][:, None]
     return terms, sigma, coefficients, log_weight
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import njit
 
-COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+from phasefit.compiled import COMPILED
 
 
 @njit(**COMPILED)

@@ -125,6 +125,18 @@ def test_places_with_disks_of_their_own_are_exact():
     assert found.mean_response == pytest.approx(one.mean_response, rel=1e-9)
 
 
+def test_places_on_disks_of_unlike_numbers_are_as_fast_as_those_let_them():
+    """Two jobs on disks of their own, two for the one and one for the other."""
+    work = Workload(Program([Phase(io=6.0, cpu=4.0)]))
+    machine, policy = System(4, 3), SpaceSharing(2, 2)
+    ours = [float(work.program.mean_time(2, d)) for d in (2, 1)]
+    assert capacity(policy, machine, work, model="places") == pytest.approx(sum(1.0 / t for t in ours), 1e-9)
+    alone = predict(policy, machine, work, arrival_rate=1e-6, model="places")
+    assert alone.mean_response == pytest.approx(ours[0], rel=1e-5)
+    busy = 1e-6 * float(work.program.mean_io(2, 2)) * 2 / 3
+    assert alone.disk_utilisation == pytest.approx(busy, rel=1e-5)
+
+
 def test_what_a_burst_gains_from_processors_is_told_from_what_a_job_gains():
     """Under dynamic partitioning, of exponential bursts, beside the exact chain of them."""
     phase = Phase(io=Burst(2.0, law="1"), cpu=Burst(9.0, law="p"))

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from phasefit.compiled import INLINED, UNCOUNTED, UNCOUNTED_WITHIN
+
 #: What a job does: it works; it stands still for a checkpoint; it copies its state aside; it is
 #: down; it waits for its restore or reads it.
 WORKING, STILL, COPYING, DOWN, RESTORING = 0, 1, 2, 3, 4
@@ -25,18 +27,6 @@ FCFS, READS_FIRST, RANDOM, LEAST_WASTE = 0, 1, 2, 3
 CONSTANT, UNIFORM, STAGED = 0, 1, 2
 #: Share of its interval by which a clock's time may lie ahead and count as now.
 _NOW = 1e-9
-
-# No kernel is handed to another as an argument: an entry for that would be compiled for nothing.
-COMPILED: Any = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "_nrt": False,
-    "no_cfunc_wrapper": True,
-}
-#: For what only kernels call: no entry from Python is compiled.
-WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
-INLINED: Any = COMPILED | {"inline": "always"}
 
 
 def _record(**fields: type) -> np.dtype[Any]:
@@ -147,7 +137,7 @@ class State(NamedTuple):
     stall_of: np.ndarray  #: class of each
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _rekey(heap, at, key, job, value):
     """Give a job another key and restore the order of the heap."""
     old = key[job]
@@ -188,7 +178,7 @@ def _transfers(state, j, ends):
     _rekey(state.moved[here], state.moved_at[here], state.moved_key[here], j - of.first, ends)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _shares(state):
     """Bytes per second of a transfer of each class, from now on."""
     storage = state.storage[0]
@@ -201,7 +191,7 @@ def _shares(state):
             of.rate = min(storage.per_job, storage.bandwidth * of.nodes / storage.nodes)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _drawn(laws, of, column, rng):
     """A variate of mean one."""
     kind = laws.kind[of, column]
@@ -237,7 +227,7 @@ def _set_timer(state, j):
     _rekey(state.timed, state.timed_at, state.timed_key, j, soonest)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _works_on(state, j, rng):
     """From now on the job works, and its next checkpoint falls due."""
     job, now = state.jobs[j], state.storage[0].now
@@ -262,7 +252,7 @@ def _stops(state, j, kind):
     job.kind = kind
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _moves(state, j, rng):
     """The job's transfer is admitted."""
     job, storage = state.jobs[j], state.storage[0]
@@ -281,7 +271,7 @@ def _moves(state, j, rng):
     _shares(state)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _ends_moving(state, j):
     storage = state.storage[0]
     storage.moving -= 1
@@ -292,7 +282,7 @@ def _ends_moving(state, j):
     _shares(state)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _asks(state, j, reads, rng):
     """The job asks for a transfer and is admitted where nobody waits and there is room."""
     job, storage = state.jobs[j], state.storage[0]
@@ -310,7 +300,7 @@ def _asks(state, j, reads, rng):
     _set_timer(state, j)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _waste(state, i):
     """What the others that wait lose while job i is served (Herault et al. 2018)."""
     storage = state.storage[0]
@@ -333,7 +323,7 @@ def _waste(state, i):
     return total
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _next_waiting(state, rng):
     """Place in `waiting` of who is admitted next."""
     storage = state.storage[0]
@@ -359,7 +349,7 @@ def _leaves_queue(state, k):
     state.waiting[k] = state.waiting[storage.queued]
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _admit(state, rng):
     """Admit who waits, as long as there is room."""
     storage = state.storage[0]
@@ -370,7 +360,7 @@ def _admit(state, rng):
         _moves(state, j, rng)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _stall_counted(state, j, seconds):
     of = state.jobs[j].of
     tally = state.tally[of]
@@ -383,7 +373,7 @@ def _stall_counted(state, j, seconds):
     state.storage[0].stalls = n + 1
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _copied(state, j, rng):
     """The state lies aside: the job works on and writes behind its work."""
     job, storage = state.jobs[j], state.storage[0]
@@ -394,7 +384,7 @@ def _copied(state, j, rng):
     _works_on(state, j, rng)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _falls_due(state, j, rng):
     job, now = state.jobs[j], state.storage[0].now
     of = state.classes[job.of]
@@ -413,7 +403,7 @@ def _falls_due(state, j, rng):
         _copies(state, j, rng)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _copies(state, j, rng):
     job = state.jobs[j]
     snapshot = state.classes[job.of].snapshot
@@ -425,7 +415,7 @@ def _copies(state, j, rng):
     _set_timer(state, j)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _ends_transfer(state, j, rng):
     job, storage = state.jobs[j], state.storage[0]
     of, tally = state.classes[job.of], state.tally[job.of]
@@ -453,7 +443,7 @@ def _ends_transfer(state, j, rng):
     _admit(state, rng)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _fails(state, j, rng):
     """The job loses its transfer and all work since the last state written."""
     job, storage = state.jobs[j], state.storage[0]
@@ -477,7 +467,7 @@ def _fails(state, j, rng):
     _admit(state, rng)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _comes_back(state, j, rng):
     job, storage = state.jobs[j], state.storage[0]
     job.kind = RESTORING
@@ -499,7 +489,7 @@ def _own_event(state, j, rng):
         _comes_back(state, j, rng)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _used(state):
     """Used share of the bandwidth."""
     total = 0.0
@@ -508,7 +498,7 @@ def _used(state):
     return total / state.storage[0].bandwidth
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def start(state, rng):
     """Set the first timers: jobs begin to work at time zero, their offsets are given."""
     for j in range(state.jobs.size):
@@ -526,7 +516,7 @@ def start(state, rng):
         _set_timer(state, j)
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def play(state, until, rng):
     """Play events up to the time `until`."""
     storage = state.storage[0]

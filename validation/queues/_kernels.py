@@ -5,13 +5,10 @@ Which job comes next is kept in a heap. Jobs in service are few, so the one that
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
+from phasefit.compiled import COMPILED, WITHIN
 
 
 @njit(**WITHIN)

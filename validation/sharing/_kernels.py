@@ -14,20 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from phasefit.compiled import INLINED, UNCOUNTED
+
 STATIC, DYNAMIC, TIMED = 0, 1, 2
 TRANSFER, COMPUTE = 0, 1
 PS, FCFS, SIRO = 0, 1, 2
 NOBODY = -1
-
-#: No reference counts, as in `validation.mesh`: nothing is allocated here.
-COMPILED: Any = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "_nrt": False,
-    "no_cfunc_wrapper": True,
-}
-INLINED: Any = COMPILED | {"inline": "always"}
 
 
 def _record(**fields: type) -> np.dtype[Any]:
@@ -441,7 +433,7 @@ def _resume(state):
             state.ends[k] = now + least * present
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def run(state):
     """Play one event after the other until every measured job has finished."""
     counters, pause_end = state.counters[0], state.stations.size

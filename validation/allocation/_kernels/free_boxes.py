@@ -14,10 +14,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from validation.allocation._kernels.compiled import SEARCH, SEARCH_WITHIN
+from phasefit.compiled import UNCOUNTED, UNCOUNTED_WITHIN
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def pack(busy, sides, strides, more, rows):
     """Fill ``rows`` with the free nodes; rows go on with their first `more` nodes.
 
@@ -39,7 +39,7 @@ def pack(busy, sides, strides, more, rows):
                 rows[k, j, i >> 6] |= (free & one) << np.uint64(i & 63)
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def shift_and(row, step):
     """Keep the bits of a row (words,) whose neighbour `step` bits on is set too, in place."""
     words = row.shape[0]
@@ -52,7 +52,7 @@ def shift_and(row, step):
         row[w] &= moved
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def erode(rows, wide, deep, high, a, b, c):
     """Leave in ``rows`` the bases of free boxes of a x b x c alone, in place.
 
@@ -87,7 +87,7 @@ def erode(rows, wide, deep, high, a, b, c):
                 rows[k, j, w] &= every >> np.uint64(64 - left) if left > 0 else np.uint64(0)
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def erode_along_rows(rows, a):
     """Keep the bits from which on `a` bits are set."""
     layers, lines, words = rows.shape
@@ -107,7 +107,7 @@ def erode_along_rows(rows, a):
                 reach += step
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def free_bases(busy, sides, strides, box, wraps, rows):
     """Fill ``rows`` with the bases of the free boxes; returns how many layers and lines have any.
 
@@ -123,7 +123,7 @@ def free_bases(busy, sides, strides, box, wraps, rows):
     return high, deep
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def lowest_bit(bits):
     """Place of the lowest bit that is set."""
     place = 0
@@ -134,7 +134,7 @@ def lowest_bit(bits):
     return place
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def any_base(rows, layers, lines):
     """Whether some bit is set in the first `layers` and `lines`."""
     for k in range(layers):
@@ -145,7 +145,7 @@ def any_base(rows, layers, lines):
     return False
 
 
-@njit(**SEARCH)
+@njit(**UNCOUNTED)
 def first_base(busy, sides, box, wraps, rows, base):
     """Fill ``base`` with the first base of a free box, z outermost and x innermost."""
     layers, lines = free_bases(busy, sides, along(sides), box, wraps, rows)
@@ -158,13 +158,13 @@ def first_base(busy, sides, box, wraps, rows, base):
     return False
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def along(sides):
     """How node numbers grow along x, y and z."""
     return 1, sides[0], sides[0] * sides[1]
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def corner_sums(busy, sides, wraps, sums):
     """Sums of busy nodes up to each place, (z, y, x), from one place before the mesh on.
 
@@ -203,7 +203,7 @@ def corner_sums(busy, sides, wraps, sums):
                 sums[k, j, i] += sums[k - 1, j, i]
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def within(sums, x, y, z, a, b, c):
     """Busy nodes of a box, from corner sums whose origin is one place before the mesh."""
     x, y, z = x + 1, y + 1, z + 1
@@ -220,7 +220,7 @@ def within(sums, x, y, z, a, b, c):
     )
 
 
-@njit(**SEARCH)
+@njit(**UNCOUNTED)
 def snuggest_base(busy, sides, box, wraps, rows, sums, base):
     """Fill ``base`` with the free box whose faces touch most busy nodes and walls, first of equals.
 
@@ -253,7 +253,7 @@ def snuggest_base(busy, sides, box, wraps, rows, sums, base):
     return best >= 0
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def span_of(first, length, places, wraps):
     """First place and length of the bases whose box meets `length` places from `first` on."""
     if wraps:
@@ -262,7 +262,7 @@ def span_of(first, length, places, wraps):
     return low, high - low
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def base_beside(boxes, sides, box, wraps, rows, base):
     """Fill ``base`` with the first base on a candidate plane of the busy list.
 
@@ -301,7 +301,7 @@ def base_beside(boxes, sides, box, wraps, rows, base):
     return False
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def bit_between(row, start, stop):
     """Place of the first bit of a row (words,) in [start, stop) that is set, or -1."""
     for w in range(start >> 6, (stop + 63) >> 6):
@@ -314,7 +314,7 @@ def bit_between(row, start, stop):
     return -1
 
 
-@njit(**SEARCH)
+@njit(**UNCOUNTED)
 def leftmost_base(busy, boxes, sides, box, wraps, rows, base):
     """Fill ``base`` as `base_beside` says; ``rows`` is room for the mesh as bits along y."""
     wide, deep, high = sides
@@ -325,7 +325,7 @@ def leftmost_base(busy, boxes, sides, box, wraps, rows, base):
     return base_beside(boxes, sides, box, wraps, rows, base)
 
 
-@njit(**SEARCH)
+@njit(**UNCOUNTED)
 def box_nodes(base, box, sides, nodes):
     """Fill ``nodes`` (a * b * c,) with the numbers of a box's nodes, ascending.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from validation.allocation._kernels.compiled import COMPILED
+from phasefit.compiled import COMPILED
 
 FIRST_FIT, BEST_FIT, SUM_OF_SQUARES = 0, 1, 2
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from validation.allocation._kernels.compiled import COMPILED, WITHIN
+from phasefit.compiled import COMPILED, WITHIN
 
 
 @njit(**WITHIN)

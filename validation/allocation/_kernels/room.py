@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from validation.allocation._kernels.compiled import SEARCH, SEARCH_WITHIN
+from phasefit.compiled import UNCOUNTED, UNCOUNTED_WITHIN
 from validation.allocation._kernels.free_boxes import (
     along,
     box_nodes,
@@ -16,7 +16,7 @@ from validation.allocation._kernels.free_boxes import (
 )
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def aligned_base(busy, sides, box, wraps, rows, base):
     """Fill ``base`` with the first base of a free box that lies at multiples of the box's sides."""
     a, b, c = box
@@ -30,7 +30,7 @@ def aligned_base(busy, sides, box, wraps, rows, base):
     return False
 
 
-@njit(**SEARCH)
+@njit(**UNCOUNTED)
 def words_for_room(sides, wraps):
     """Words that `largest_free_box` needs as ``room``: three copies of the mesh, made longer."""
     if wraps:
@@ -40,7 +40,7 @@ def words_for_room(sides, wraps):
     return 3 * ((across + 63) // 64) * back * up
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def copy_words(rows, other, lines):
     """Copy the first `lines` lines of every layer."""
     for k in range(rows.shape[0]):
@@ -49,7 +49,7 @@ def copy_words(rows, other, lines):
                 other[k, j, w] = rows[k, j, w]
 
 
-@njit(**SEARCH)
+@njit(**UNCOUNTED)
 def largest_free_box(busy, sides, wraps, room):
     """Nodes of the largest free box; ``room`` (`words_for_room`,) of uint64 is for working.
 
@@ -99,7 +99,7 @@ def largest_free_box(busy, sides, wraps, room):
     return largest
 
 
-@njit(**SEARCH_WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def roomiest_base(busy, sides, box, wraps, rows, room, nodes, least, base):
     """Fill ``base`` with the free box after which the largest free box is largest, first of equals.
 

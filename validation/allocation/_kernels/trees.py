@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from validation.allocation._kernels.compiled import COMPILED, WITHIN
+from phasefit.compiled import COMPILED, WITHIN
 
 FROM_ROOT, FROM_FIRST, FROM_LAST = 0, 1, 2
 

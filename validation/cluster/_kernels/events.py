@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from phasefit.compiled import UNCOUNTED, UNCOUNTED_WITHIN
 from validation.cluster._kernels.fluid import ask, book_job, book_node, halve_lines, put, recount, solve, take
 from validation.cluster._kernels.rules import choose_nodes, whom_to_move
 from validation.cluster._kernels.state import (
     ACTIVE,
     ARRIVED,
     BROADCAST,
-    COMPILED,
     DONE,
     EVENTS,
     FROZEN,
@@ -20,14 +20,13 @@ from validation.cluster._kernels.state import (
     NOW,
     RUNNING,
     WAITING,
-    WITHIN,
 )
 
 #: What `advance` stopped for.
 OVER, DECISION, PAUSE = 0, 1, 2
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def broadcast(s, upto):
     """Let balancers see the loads as they have been since the last event, if it is time."""
     if s.period > 0.0:
@@ -39,7 +38,7 @@ def broadcast(s, upto):
             s.seen[node] = s.loads[node]
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _next_event(s):
     """When a job thaws or ends next, and which."""
     then, who = np.inf, NOBODY
@@ -53,7 +52,7 @@ def _next_event(s):
     return then, who
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _go_to(s, then):
     broadcast(s, then)
     s.clocks[NOW] = max(s.clocks[NOW], then)
@@ -61,7 +60,7 @@ def _go_to(s, then):
     halve_lines(s)
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def admit(s, job, delay):
     """Start the next waiting job on the nodes in `chosen`, after a delay."""
     now = s.clocks[NOW]
@@ -85,7 +84,7 @@ def admit(s, job, delay):
     solve(s)
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def move(s, task, there, cost):
     """Preempt a running task: its whole job is frozen while it moves."""
     job, now = s.tasks[task].job, s.clocks[NOW]
@@ -106,7 +105,7 @@ def move(s, task, there, cost):
     solve(s)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _relieve(s, rules, job):
     """Move running tasks off the default nodes of a job that has just come."""
     for task in range(s.first[job], s.first[job + 1]):
@@ -117,7 +116,7 @@ def _relieve(s, rules, job):
             move(s, who, there, cost)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _end(s, job):
     """End a job and free its nodes."""
     s.jobs[job].left = 0.0
@@ -133,7 +132,7 @@ def _end(s, job):
     solve(s)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _start_dedicated(s):
     """Start waiting jobs in their order as long as there are nodes without tasks."""
     while s.counts[HEAD] < s.counts[ARRIVED]:
@@ -148,7 +147,7 @@ def _start_dedicated(s):
         admit(s, job, 0.0)
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def advance(s, rules, own, events):
     """Run until all jobs are done, `events` more have happened, or a decision is wanted.
 

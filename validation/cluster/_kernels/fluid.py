@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from numba import njit
 
+from phasefit.compiled import UNCOUNTED, UNCOUNTED_WITHIN
 from validation.cluster._kernels.siblings import expected_slowest
 from validation.cluster._kernels.state import (
     ACTIVE,
     BARRIER,
     BINS,
-    COMPILED,
     CPU,
     DISK,
     FIRST,
@@ -28,7 +28,6 @@ from validation.cluster._kernels.state import (
     UNSETTLED,
     UPDATES,
     WIDTH,
-    WITHIN,
 )
 
 #: Updates of a job, as a multiple of the jobs there are, after which steps are halved, and after
@@ -39,13 +38,13 @@ _PATIENCE, _LIMIT = 200, 2000
 _STRIDE = 1.2
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def overload(load, ram):
     """Share of the memory asked for that a node does not have."""
     return (load - ram) / load if load > ram else 0.0
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def book_node(s, node):
     """Add what held at a node since it was last booked to its integrals and its time line."""
     now, since = s.clocks[NOW], s.nodes[node].booked
@@ -64,7 +63,7 @@ def book_node(s, node):
     s.nodes[node].booked = now
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def halve_lines(s):
     """Make one bin of two until the time lines reach beyond now."""
     while s.clocks[NOW] >= BINS * s.clocks[WIDTH]:
@@ -78,7 +77,7 @@ def halve_lines(s):
         s.clocks[WIDTH] *= 2.0
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def touch_node(s, node):
     """Note that a node changes now."""
     if not s.nodes[node].listed:
@@ -88,7 +87,7 @@ def touch_node(s, node):
         s.counts[TOUCHED] += 1
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def book_job(s, job):
     """Bring the work left of a job, and what its time went into, up to now."""
     now = s.clocks[NOW]
@@ -123,7 +122,7 @@ def book_job(s, job):
     s.spent[job, QUEUEING] += dt - barrier - sync - (service + paging) * share
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def ask(s, job):
     """Have the pace of a job found anew."""
     if s.jobs[job].status == RUNNING and not s.jobs[job].queued:
@@ -132,7 +131,7 @@ def ask(s, job):
         s.counts[QUEUED] += 1
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def ask_all(s, node):
     """Have the pace of all jobs at a node found anew."""
     task = s.nodes[node].head
@@ -141,7 +140,7 @@ def ask_all(s, node):
         task = s.tasks[task].next
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def recount(s, node):
     """Sum up the tasks of a node afresh, so that no rounding stays behind when they go."""
     touch_node(s, node)
@@ -170,14 +169,14 @@ def recount(s, node):
     ask_all(s, node)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def disk_demand(s, job, node, lack):
     """Seconds of disk for each CPU-second of a job's task at a node that lacks so much memory."""
     access = s.nodes[node].access + s.jobs[job].request / s.nodes[node].rate
     return s.jobs[job].io_rate * access + s.jobs[job].fault_rate * lack * s.nodes[node].fault
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def typical_access(s, job, node, lack):
     """Seconds of the access in which a second of a task's disk time lies, on average."""
     access = s.nodes[node].access + s.jobs[job].request / s.nodes[node].rate
@@ -188,7 +187,7 @@ def typical_access(s, job, node, lack):
     return (s.jobs[job].io_rate * access * access + faults * fault * fault) / whole
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def put(s, task, node):
     """Put a task on a node."""
     touch_node(s, node)
@@ -204,7 +203,7 @@ def put(s, task, node):
     recount(s, node)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def take(s, task):
     """Take a task from its node; its job is booked already."""
     node = s.tasks[task].node
@@ -221,7 +220,7 @@ def take(s, task):
     recount(s, node)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _update(s, job, step):
     """Find the pace of one job, given the others; ask for those whom the change concerns."""
     book_job(s, job)
@@ -260,7 +259,7 @@ def _update(s, job, step):
                 task_there = s.tasks[task_there].next
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def solve(s):
     """Find the paces of all jobs that what happened concerns, by sweeps over those alone.
 
@@ -285,7 +284,7 @@ def solve(s):
     _within_capacity(s)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _within_capacity(s):
     """Slow jobs down where a node would do more than it can, and note how busy nodes are.
 
@@ -314,7 +313,7 @@ def _within_capacity(s):
     s.counts[TOUCHED] = 0
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _utilisation(s, node):
     """Set how busy the CPU and the disk of a node are; returns the larger."""
     cpu, disk = 0.0, 0.0

@@ -5,20 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from phasefit.compiled import UNCOUNTED, UNCOUNTED_WITHIN
 from validation.cluster._kernels.fluid import book_job, disk_demand, overload
-from validation.cluster._kernels.state import COMPILED, NOBODY, NOW, REFUSED, RUNNING, WITHIN
+from validation.cluster._kernels.state import NOBODY, NOW, REFUSED, RUNNING
 
 #: By what nodes are ordered.
 _IO, _MEMORY, _TASKS = 1, 2, 3
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def remote_cost(s, job, here, there):
     """Seconds that it takes to begin a task on another node, equation (1)."""
     return s.remote_cost + s.jobs[job].initial * _per_megabyte(s, here, there)
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def preemption_cost(s, job, age, here, there):
     """Seconds that it takes to move a task of an age in CPU-seconds, equations (3) and (4)."""
     written = (
@@ -29,13 +30,13 @@ def preemption_cost(s, job, age, here, there):
     return s.preemption_cost + s.jobs[job].memory / link + moved
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _per_megabyte(s, here, there):
     link = min(s.nodes[here].net, s.nodes[there].net)
     return 1.0 / link + 1.0 / s.nodes[here].bandwidth + 1.0 / s.nodes[there].bandwidth
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def stretch(s, job, node):
     """Seconds for each CPU-second of a task that would come to a node, as balancers see it."""
     lack = overload(s.seen[node].memory + s.jobs[job].memory, s.nodes[node].ram)
@@ -43,7 +44,7 @@ def stretch(s, job, node):
     return (1.0 + s.seen[node].cpu) / s.nodes[node].speed + disk * (1.0 + s.seen[node].disk)
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def stretch_there(s, job, task):
     """The same of a task that is at its node: without itself among the others."""
     node = s.tasks[task].node
@@ -53,7 +54,7 @@ def stretch_there(s, job, task):
     return (1.0 + at_cpu) / s.nodes[node].speed + disk * (1.0 + at_disk)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _before(s, by, one, other):
     """Whether a node comes strictly before another: less loaded."""
     if by == _IO and s.seen[one].io != s.seen[other].io:
@@ -63,7 +64,7 @@ def _before(s, by, one, other):
     return s.seen[one].tasks < s.seen[other].tasks
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _mean_load(s):
     """Tasks and I/O load of a node on average."""
     tasks, io = 0.0, 0.0
@@ -73,7 +74,7 @@ def _mean_load(s):
     return tasks / s.nodes.size, io / s.nodes.size
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _rule(s, rules, job):
     """Which rule holds for a job that comes, 0 for none."""
     first, last = s.first[job], s.first[job + 1]
@@ -95,7 +96,7 @@ def _rule(s, rules, job):
     return 0
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _worth(s, rules, by, job, here, there):
     """Seconds that a task gains on another node, its cost taken off."""
     work = s.guess if s.by_age else s.jobs[job].demand
@@ -107,7 +108,7 @@ def _worth(s, rules, by, job, here, there):
     return work * (at_home - away) - remote_cost(s, job, here, there)
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _first_nodes(s, by, many):
     """List the nodes that are least loaded, `many` of them, by rising load, then number."""
     for node in range(s.nodes.size):
@@ -121,7 +122,7 @@ def _first_nodes(s, by, many):
         s.listing[k] = best
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def choose_nodes(s, rules, job):
     """Write the nodes of a job's tasks into `chosen`, by rules 1, 2 and 3.
 
@@ -171,7 +172,7 @@ def choose_nodes(s, rules, job):
     return delay
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _most_loaded_first(s, by, first, many):
     """Sort waiting tasks by falling load of their default node, alike ones as they are."""
     waiting = s.waiting
@@ -185,7 +186,7 @@ def _most_loaded_first(s, by, first, many):
         waiting[place] = one
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def whom_to_move(s, rules, here):
     """The task that gains most by leaving an overloaded node, where to, and what it costs.
 
@@ -220,7 +221,7 @@ def whom_to_move(s, rules, here):
     return best, there, price
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _has_sibling(s, job, node):
     found = False
     for task in range(s.first[job], s.first[job + 1]):

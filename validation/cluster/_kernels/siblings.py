@@ -6,14 +6,14 @@ from math import erfc, exp, pi, sqrt
 
 from numba import njit
 
-from validation.cluster._kernels.state import COMPILED
+from phasefit.compiled import UNCOUNTED
 
 #: Standard deviations by which one task has to be behind another to count as never the slower.
 _NEVER = 4.0
 _ROOT_2, _ROOT_2_PI = sqrt(2.0), sqrt(2.0 * pi)
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def expected_slowest(tasks, first, last, spread):
     """Mean seconds for each CPU-second of the slowest of some tasks, at every barrier anew.
 

@@ -9,18 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: No reference counts: nothing is allocated here, and to count those of all tables at every call
-#: would take longer than the calls.
-COMPILED: Any = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "_nrt": False,
-    "no_cfunc_wrapper": True,
-}
-#: For what only kernels call: no entry from Python is compiled, which with a `State` is much code.
-WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
-
 #: What a job is doing.
 ABSENT, WAITING, FROZEN, RUNNING, DONE = 0, 1, 2, 3, 4
 NOBODY = -1

@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from phasefit.compiled import UNCOUNTED
 from validation.mesh._kernels.channels import join, take_first, take_next
 from validation.mesh._kernels.grants import grant
 from validation.mesh._kernels.jobs import job_events
 from validation.mesh._kernels.records import (
     ALARM,
-    COMPILED,
     COMPLETED,
     FAR,
     INLINED,
@@ -77,7 +77,7 @@ def gather(state, t):
     return asking, late
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def advance(state, until):
     """Run until a job completes, `until` is reached, or nothing more can happen.
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from phasefit.compiled import UNCOUNTED
 from validation.mesh._kernels.channels import take_first, take_next, tally, wake_up
 from validation.mesh._kernels.events import gather
 from validation.mesh._kernels.grants import advance_header
 from validation.mesh._kernels.jobs import job_events
 from validation.mesh._kernels.messages import deliver, offer
 from validation.mesh._kernels.records import (
-    COMPILED,
     COMPLETED,
     FAR,
     FOLLOWS,
@@ -315,7 +315,7 @@ def _move(state, shared, t):
                 n += 1
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def advance(state, shared, until):
     """Run until a job completes, `until` is reached, or nothing more can happen.
 

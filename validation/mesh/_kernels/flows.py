@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from validation.mesh._kernels.records import COMPILED, INLINED, MIXED, RANDOM, Grid, Timing, record
+from phasefit.compiled import UNCOUNTED
+from validation.mesh._kernels.records import INLINED, MIXED, RANDOM, Grid, Timing, record
 from validation.mesh._kernels.routes import route
 from validation.mesh._kernels.traffic import destination, messages_of
 
@@ -74,7 +75,7 @@ class Shares(NamedTuple):
     fresh: Any  # (flows,)
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def _stream(timing, flits, pace):
     """Cycles from the first to the last of so many further flits through one channel."""
     size, credit = timing.buffer, timing.flow + timing.credit
@@ -83,7 +84,7 @@ def _stream(timing, flits, pace):
     return flits // size * max(float(credit), size * pace) + flits % size * pace
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def _tail(timing, flits, ahead, pace, last_pace):
     """Cycles from the header's to the tail's crossing of a channel with so many ahead of it.
 
@@ -96,7 +97,7 @@ def _tail(timing, flits, ahead, pace, last_pace):
     return max(passes, m * (timing.hop + timing.credit) + far)
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def _fill_holds(timing, flits, disk, holds):
     """Cycles that a worm that never waits holds a channel, less its release.
 
@@ -110,7 +111,7 @@ def _fill_holds(timing, flits, disk, holds):
             holds[slow, ahead] = timing.hop + _tail(timing, flits, ahead - 1, 1.0, pace)
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def _send(place, flits, pace, last_pace, hold, last, n_fresh):
     """Add a message to the work table of the channels on its way, `last` + 1 of them.
 
@@ -212,7 +213,7 @@ def _close_step(place, found, used, n_fresh, again, alone):
     return used, busy, max(alone, busy)
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def phase_flow(streams, phases, number, n, m, plain_place, plain_found):
     """Route all messages of a run of phase `number` of n nodes and m I/O nodes.
 
@@ -340,7 +341,7 @@ def _stop_growing(room, flows, narrow, level):
                 room.number[channel] -= 1
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def share_out(now, slots, flows, channels, parts, plain_room):
     """Give every flow its speed from now on, and return when the first of them will be over.
 

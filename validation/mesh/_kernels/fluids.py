@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from numba import njit
 
-from validation.mesh._kernels.records import COMPILED
+from phasefit.compiled import UNCOUNTED
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def fair_rates(first, channels, flows, capacity, left, count, used, rates):
     """Fill rates (flows,) in flits per cycle.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from numba import njit
 
-from validation.mesh._kernels.records import COMPILED, NOBODY
+from phasefit.compiled import UNCOUNTED
+from validation.mesh._kernels.records import NOBODY
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def waiting_cycle(state, holder, seen, found):
     """Channels that a cycle of waiting worms asks for, in `found`; returns how many.
 
@@ -41,7 +42,7 @@ def waiting_cycle(state, holder, seen, found):
     return 0
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def under_way(state, totals):
     """Bring `totals` up to date, with the channels that worms hold now; returns how many channels.
 

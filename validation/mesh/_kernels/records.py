@@ -6,23 +6,16 @@ routers and channels are numbered as in `topology`.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-#: How the kernels are compiled. They allocate nothing, so they need no reference counts; counting
-#: those of the tables at every call made them some thirteen times slower.
-COMPILED: Any = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "_nrt": False,
-    "no_cfunc_wrapper": True,
-}
+from phasefit.compiled import UNCOUNTED_WITHIN
+
 # A number that begins as `np.int64(0)` and is handed on has one type. Beginning as a literal it has two, the
 # literal's own being another: whoever it is handed to would be compiled twice. So with flags.
 #: A call with all tables as arguments would cost as much as the work it does.
-INLINED: Any = COMPILED | {"forceinline": True, "no_cpython_wrapper": True}
+INLINED: Final = UNCOUNTED_WITHIN | {"forceinline": True}
 
 FAR = 1 << 60
 

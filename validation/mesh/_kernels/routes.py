@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from validation.mesh._kernels.records import COMPILED
+from phasefit.compiled import UNCOUNTED
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def piece(grid, router, target, leg):
     """Next straight piece of a route: first channel, step, further hops, end router, leg."""
     coordinates = grid.coordinates
@@ -41,7 +41,7 @@ def piece(grid, router, target, leg):
     return grid.routers + target, 0, 0, target, 6
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def route(grid, source, target, out):
     """Fill `out` with the channels from source to target router; returns how many there are."""
     out[0] = source
@@ -57,7 +57,7 @@ def route(grid, source, target, out):
     return n
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def add_loads(grid, sources, targets, flits, loads):
     """Add the flits (messages,) of each message to every channel of its route."""
     for i in range(sources.size):

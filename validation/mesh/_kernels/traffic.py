@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from phasefit.compiled import UNCOUNTED
 from validation.mesh._kernels.records import (
     ALL_TO_ALL,
     ALL_TO_ONE,
-    COMPILED,
     FFT,
     HALO,
     MIXED,
@@ -22,7 +22,7 @@ from validation.mesh._kernels.records import (
 )
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def random(streams, q):
     """Uniform on [0, 1): the stream's own splitmix64 sequence (Steele, Lea, Flood 2014)."""
     z = np.uint64(streams[q].draws) + np.uint64(0x9E3779B97F4A7C15)
@@ -33,7 +33,7 @@ def random(streams, q):
     return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def halo_step(phase, rank, n, direction):
     """How far, in ranks, the neighbour in one of six directions is; 0 where there is none.
 
@@ -61,7 +61,7 @@ def halo_step(phase, rank, n, direction):
     return -layer if rank >= layer else 0
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def messages_of(phase, rank, n, m):
     """How many messages the stream of this rank sends in a phase."""
     kind, rounds = phase.kind, phase.rounds
@@ -102,7 +102,7 @@ def messages_of(phase, rank, n, m):
     return rounds  # random, ring
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def length(phase, i, count):
     """Flits of message i of a stream that sends `count`; the last round may have its own."""
     if phase.last_flits > 0 and i >= count - count // phase.rounds:
@@ -110,7 +110,7 @@ def length(phase, i, count):
     return phase.flits
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def destination(streams, phase, q, i, n, m):
     """Rank that message i of stream q goes to; I/O nodes come after the n nodes."""
     kind, rank = phase.kind, streams[q].rank
@@ -173,7 +173,7 @@ def destination(streams, phase, q, i, n, m):
     return (rank + 1 + (streams[q].other_offset - 1) % (n - 1)) % n
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def count(phases, counts, n, m):
     """Fill counts (phase runs, n + m streams) with messages; returns their sum."""
     total = 0
@@ -184,7 +184,7 @@ def count(phases, counts, n, m):
     return total
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def expand(streams, phases, counts, n, m, out):
     """List every message in out (messages,)."""
     at = 0

@@ -10,29 +10,22 @@ the loop is compiled.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from phasefit.arrays import Array, Ints
+from phasefit.compiled import UNCOUNTED, UNCOUNTED_WITHIN
 from validation.rigid._kernels import planning
 
-#: A literal that is handed on makes a copy of all that it is handed to, hence `np.int64(1)`.
-COMPILED: Any = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "_nrt": False,
-    "no_cfunc_wrapper": True,
-}
-WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
+# A literal that is handed on makes a copy of all that it is handed to, hence `np.int64(1)`.
 
 NOBODY = 2.0**62  #: need of a place where nobody waits
 IN_ORDER, EASY, ANY, PLANNED = 0, 1, 2, 3  #: who may pass a job that has to wait
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _set(tree, place, need, limit, count):
     """Write a leaf and mend what stands above it."""
     node = place + tree.shape[0] // 2
@@ -49,7 +42,7 @@ def _set(tree, place, need, limit, count):
         other = node
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _next(tree, place, free, extra, now, shadow, strict):
     """Return the first place from this one on whose job may start; -1 for none."""
     half = tree.shape[0] // 2
@@ -70,7 +63,7 @@ def _next(tree, place, free, extra, now, shadow, strict):
         node += 1
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _behind(tree, place, depth):
     """Return the place of the job that is so many behind the one at this place."""
     half = tree.shape[0] // 2
@@ -89,13 +82,13 @@ def _behind(tree, place, depth):
     return node - half
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _copy(table, to, row):
     """Write a row of two over another."""
     table[to, 0], table[to, 1] = table[row, 0], table[row, 1]
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _push(heap, size, time, job):
     """Put an end into the heap of ends."""
     at = size
@@ -105,7 +98,7 @@ def _push(heap, size, time, job):
     heap[at, 0], heap[at, 1] = time, job
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _pop(heap, size):
     """Take the first end out of the heap of `size` ends; return its job."""
     first, time, job = int(heap[0, 1]), heap[size - 1, 0], heap[size - 1, 1]
@@ -121,7 +114,7 @@ def _pop(heap, size):
     return first
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _first(ends, running, end):
     """Return the first row of a sorted table that is not before an end."""
     low, high = 0, running
@@ -134,7 +127,7 @@ def _first(ends, running, end):
     return low
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _move(job, free, nodes, per_node, held, sign):
     """Give back (+1) or take (-1) what a job holds."""
     for k in range(nodes):
@@ -142,7 +135,7 @@ def _move(job, free, nodes, per_node, held, sign):
             free[held[job, k], r] += sign * per_node[job, r]
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _spare(free):
     """Return the processors that are free."""
     spare = 0
@@ -151,7 +144,7 @@ def _spare(free):
     return spare
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _write(later, free):
     """Copy what is free."""
     for node in range(free.shape[0]):
@@ -159,7 +152,7 @@ def _write(later, free):
             later[node, r] = free[node, r]
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _fits(job, free, nodes, per_node, admitted, held):
     """Return whether enough nodes have room for a job, and note the first of them."""
     found = 0
@@ -177,7 +170,7 @@ def _fits(job, free, nodes, per_node, admitted, held):
     return False
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _reserve(head, later, ends, running, now, jobs, per_node, admitted, held):
     """Return when by the limits the head fits; `later`, what is free now, becomes what is free then."""
     at = 0
@@ -192,7 +185,7 @@ def _reserve(head, later, ends, running, now, jobs, per_node, admitted, held):
     return math.inf
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _order(waiting, queued, now, jobs, times, weights, usage, score):
     """Sort those that wait by class, then by weight, then by their order."""
     all_usage = 0.0
@@ -268,7 +261,7 @@ def tables(count: int, users: int, free: Ints, *, slots: int, most: int, dynamic
     )  # fmt: skip
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def simulate(
     jobs, times, per_node, admitted, free, leaves, step_time, steps, caps, rules, weights, start, kept
 ):  # fmt: skip

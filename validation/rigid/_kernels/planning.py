@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import njit
 
-#: As in the loop that calls these.
-COMPILED: Any = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "_nrt": False,
-    "no_cfunc_wrapper": True,
-}
-WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
+from phasefit.compiled import UNCOUNTED_WITHIN
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _copy(room, to, row):
     """Write what is free from one row on over another row."""
     for node in range(room.shape[1]):
@@ -25,7 +15,7 @@ def _copy(room, to, row):
             room[to, node, r] = room[row, node, r]
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def plan_nothing(when, room, now, free, ends, running, jobs, per_node, held):
     """Fill rows with what is free from each end, by the limits, of those that run; return their number."""
     when[0] = now
@@ -45,7 +35,7 @@ def plan_nothing(when, room, now, free, ends, running, jobs, per_node, held):
     return rows
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def earliest(when, room, rows, job, limit, nodes, per_node, admitted, held):
     """Return the first row from which on enough nodes have room for a whole limit; note them. -1 for none."""
     row = 0
@@ -70,7 +60,7 @@ def earliest(when, room, rows, job, limit, nodes, per_node, admitted, held):
     return -1
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def reserve(when, room, rows, row, job, limit, nodes, per_node, held, whole):
     """Take what a job holds from a row on for its limit, `whole` nodes if so; return the number of rows.
 

@@ -13,17 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from phasefit.compiled import INLINED, UNCOUNTED, UNCOUNTED_WITHIN
 from validation.allocation.searches import largest_free_box
-from validation.slices._kernels.placing import (
-    COMPILED,
-    INLINED,
-    WITHIN,
-    copied,
-    finds,
-    gives_back,
-    listed,
-    takes,
-)
+from validation.slices._kernels.placing import copied, finds, gives_back, listed, takes
 
 LOSS, FCFS, FIRST_FIT, EASY = 0, 1, 2, 3
 
@@ -66,7 +58,7 @@ class Tally(NamedTuple):
     events: np.ndarray  #: (2,) events, looks
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _oldest(queue):
     """Who has waited longest of all, or -1."""
     oldest = np.int64(-1)
@@ -77,7 +69,7 @@ def _oldest(queue):
     return oldest
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _waits(queue, jobs, j):
     c = jobs.of[j]
     queue.after[j] = -1
@@ -89,7 +81,7 @@ def _waits(queue, jobs, j):
     queue.numbers[1] += 1
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _leaves(queue, c, before):
     """Take the job behind `before` (-1: the first) out of the queue of its class."""
     j = queue.first[c] if before < 0 else queue.after[before]
@@ -102,7 +94,7 @@ def _leaves(queue, c, before):
     queue.numbers[1] -= 1
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _runs(place, held, queue, jobs, j, now):
     """Job j takes the place that was found for it."""
     listed(place, held, jobs.of[j])
@@ -116,7 +108,7 @@ def _runs(place, held, queue, jobs, j, now):
     queue.numbers[3] += 1
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _tops_up(queue, jobs, window, now):
     """Let jobs in until so many wait."""
     while queue.numbers[1] < window and queue.numbers[2] < jobs.of.size:
@@ -250,7 +242,7 @@ def _schedules(place, held, later, queue, jobs, discipline, window, now):
                 again = True
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def _next_end(queue):
     best, soonest = -1, np.inf
     for i in range(queue.numbers[0]):
@@ -293,7 +285,7 @@ def _passes(place, held, queue, jobs, tally, now, until, every):
             tally.held[4] += span
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def play(place, held, later, queue, jobs, tally, discipline, window, warm, enough, every):
     """Play the jobs until those before `enough` have started, or all have come and gone.
 

@@ -6,11 +6,12 @@ blocks, blocks behind a switch, and runs of blocks.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from phasefit.compiled import COMPILED, INLINED, UNCOUNTED, UNCOUNTED_WITHIN
 from validation.allocation.searches import (
     BEST_FIT,
     aligned_base,
@@ -23,22 +24,12 @@ from validation.allocation.searches import (
 
 #: Strategies; those from `ANY` on take blocks that need not lie in a box.
 FIRST, BEST, ALIGNED, ROOMIEST, ANY, CURVE, RUNS = 0, 1, 2, 3, 4, 5, 6
-COMPILED: Any = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "_nrt": False,
-    "no_cfunc_wrapper": True,
-}
 # A function that is compiled by itself is optimised again with each that calls it: what calls
 # `finds` is made a part of `play`, so that the placing of boxes is optimised twice, not ten times. What is
 # called from several places and does not call `finds` is compiled by itself: its copies took nearly half of
 # the compilation of `play`.
 # A literal that is handed on makes another type of its own, and another copy of all that it is handed to:
 # hence `np.int64(-1)` and `np.bool_(True)`.
-INLINED: Any = COMPILED | {"inline": "always"}
-#: For what only kernels call: no entry from Python is compiled.
-WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
 
 
 class Place(NamedTuple):
@@ -142,7 +133,7 @@ def _aligned_run(place, held, size):
     return best
 
 
-@njit(**COMPILED)
+@njit(**UNCOUNTED)
 def finds(place, held, c, choosing):
     """Whether class c can start now; ``held.spot`` says where.
 
@@ -173,7 +164,7 @@ def finds(place, held, c, choosing):
     return False
 
 
-@njit(**COMPILED | {"_nrt": True})
+@njit(**COMPILED)
 def listed(place, held, c):
     """Fill ``held.nodes`` with the blocks, or chips of the block, that ``held.spot`` stands for."""
     size = place.volume[c]
@@ -201,7 +192,7 @@ def listed(place, held, c):
         b += 1
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def takes(place, held, c, job):
     """Book what ``held.nodes`` lists, in the block of ``held.spot`` for a small job."""
     size = place.volume[c]
@@ -223,7 +214,7 @@ def takes(place, held, c, job):
     held.free[1] -= size * chips
 
 
-@njit(**WITHIN)
+@njit(**UNCOUNTED_WITHIN)
 def gives_back(place, held, c, job):
     size = place.volume[c]
     chips = place.block[0] * place.block[1] * place.block[2]

@@ -26,7 +26,9 @@ WITHIN: Final = COMPILED | _known(no_cpython_wrapper=True)
 #: What allocates nothing needs no reference counts; to count those of all tables at every call made loops of
 #: the mesh some thirteen times slower.
 UNCOUNTED: Final = COMPILED | _known(_nrt=False)
-#: Both.
+#: What allocates although those that call it do not: what is not said is as they have it.
+COUNTED: Final = COMPILED | _known(_nrt=True)
+#: Uncounted, and called by other loops only.
 UNCOUNTED_WITHIN: Final = UNCOUNTED | WITHIN
 #: Made a part of whoever calls it: a call that hands over all tables would take longer than what it does.
 INLINED: Final = UNCOUNTED | _known(inline="always")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from phasefit.compiled import COMPILED, INLINED, UNCOUNTED, UNCOUNTED_WITHIN
+from phasefit.compiled import COUNTED, INLINED, UNCOUNTED, UNCOUNTED_WITHIN
 from validation.allocation.searches import (
     BEST_FIT,
     aligned_base,
@@ -164,7 +164,7 @@ def finds(place, held, c, choosing):
     return False
 
 
-@njit(**COMPILED)
+@njit(**COUNTED)
 def listed(place, held, c):
     """Fill ``held.nodes`` with the blocks, or chips of the block, that ``held.spot`` stands for."""
     size = place.volume[c]

@@ -1,4 +1,4 @@
-"""How the compiled loops of all packages are compiled: options of `numba.njit`, each with its reason.
+"""Options of `numba.njit` for the compiled loops of all packages, each with its reason.
 
 Some are options of numba that its manual does not list; where a later numba has lost one, it is left
 out here and nowhere else.

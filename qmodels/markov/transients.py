@@ -233,6 +233,8 @@ def _poisson_window(mean: float, tol: float) -> tuple[int, Array]:
     "Computing Poisson probabilities", *Commun. ACM* 31 (1988) 440-445].
     """
     mode, reach = floor(mean), ceil(40.0 + 9.0 * sqrt(mean) - log(min(tol, 1.0)))
+    if mode - reach > _MOST:  # never come to: millions of weights would be for nothing
+        return mode - reach, np.ones(1)
     rising = np.cumprod(mean / np.arange(mode + 1.0, mode + 1.0 + reach))
     falling = np.cumprod(np.arange(mode, max(0, mode - reach), -1.0) / mean) if mode else rising[:0]
     weights = np.concatenate([falling[::-1], [1.0], rising])

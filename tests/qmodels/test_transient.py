@@ -38,7 +38,7 @@ def test_random_stiff_chains_agree_with_eighty_digits(path, rng, monkeypatch):
         assert found.error_bound < 1e-10
 
 
-@pytest.mark.parametrize(("path", "horizon"), [("dense", 1e12), ("sparse", 1e9)])
+@pytest.mark.parametrize(("path", "horizon"), [("dense", 1e12), ("sparse", 1e15)])
 def test_a_long_horizon_ends_in_the_steady_state(path, horizon, monkeypatch):
     monkeypatch.setattr(transients, "_DENSE", 200 if path == "dense" else 0)
     _, rates, _ = naive.shared_disk(4, match_moments(4.0, 40.0), match_moments(1.0, 4.0))

@@ -11,6 +11,8 @@ from math import exp, expm1, lgamma, log, log1p, sqrt
 import numpy as np
 from numba import njit
 
+from phasefit.compiled import COMPILED
+
 
 @njit(cache=True, nogil=True)
 def erlang_between(lo, hi, phases, rate, out):
@@ -224,7 +226,7 @@ def poisson_weights(mean, out):
     return k + 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**COMPILED)
 def settle(matrix):
     """Make the rows of ``matrix`` (n + 1, n + 1) sum to one, trusting the smaller part.
 
@@ -242,14 +244,14 @@ def settle(matrix):
             matrix[i, n] = 1.0 - alive
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**COMPILED)
 def copied(source, target):
     """Copy a vector onto the beginning of another."""
     for i in range(source.size):
         target[i] = source[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**COMPILED)
 def product(left, right):
     """Inner product."""
     total = 0.0
@@ -258,7 +260,7 @@ def product(left, right):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**COMPILED)
 def squared_step(step, y):
     """Uniformised chain over ``y`` steps: the matrix over a short part, to be squared so often.
 
@@ -281,7 +283,7 @@ def squared_step(step, y):
     return matrix, halvings
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**COMPILED)
 def phase_forward(step, y, long, vector, after, weights, pair):
     """Move the phase probabilities ``vector`` (n,) on by ``y`` steps into ``after`` (n,).
 
@@ -319,7 +321,7 @@ def phase_forward(step, y, long, vector, after, weights, pair):
     return lost
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**COMPILED)
 def phase_backward(step, y, q, long, vector, back, meet, weights, pair, seen):
     """Move ``back`` (n + 1,) back by ``y`` steps in place and fill ``meet`` (n + 1, n).
 
@@ -377,7 +379,7 @@ def phase_backward(step, y, q, long, vector, back, meet, weights, pair, seen):
     copied(now, back)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**COMPILED)
 def phase_pass(t, w, wr, lo, hi, wi, alpha, jumps, exits, begun, moved, spent, ended):
     """One E-step of a phase-type law; returns the log-likelihood, -1e300 if it is zero.
 

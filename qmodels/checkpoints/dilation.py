@@ -238,17 +238,18 @@ def _wait_and_stretch(jobs: int, away: float, alone: float, full: float, writers
     Exponential times, transfers admitted in order of request; `i` transfers at work take
     bandwidth as ``min(i, full)`` alone would, with `full` not necessarily whole.
     """
-    served, behind, admitted = _who_is_where(jobs, full, writers)
-    p = repair_law(away, alone, jobs, min(full, float(writers)))
+    most = min(full, float(writers))
+    served, behind, admitted = _who_is_where(jobs, most, writers)
+    p = repair_law(away, alone, jobs, most)
     rate = float(p @ served) / alone
     return float(p @ behind) / rate, float(p @ admitted) / rate
 
 
 @lru_cache(maxsize=4)  # every step of the fixed point asks for the same
-def _who_is_where(jobs: int, full: float, writers: int) -> tuple[Array, Array, Array]:
+def _who_is_where(jobs: int, most: float, writers: int) -> tuple[Array, Array, Array]:
     """Of 0, 1, ..., `jobs` transfers: served at full speed, waiting, and admitted."""
     at = np.arange(jobs + 1)
-    return np.minimum(at, min(full, float(writers))), np.maximum(at - writers, 0), np.minimum(at, writers)
+    return np.minimum(at, most), np.maximum(at - writers, 0), np.minimum(at, writers)
 
 
 def _law_of_wait(jobs: int, away: float, alone: float, law: PhaseType | None) -> float:

@@ -8,6 +8,7 @@ columns are those that the strategies see: with the I/O nodes in the west (see `
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -57,13 +58,21 @@ def nodes_affected(mesh: Mesh | Occupancy, nodes: ArrayLike) -> int:
     (6, 2)
     """
     place = as_mesh(mesh)
-    places = place.router_coordinates[place.routers_of[place.checked_nodes(nodes)]]
+    held = place.checked_nodes(nodes)
     if not place.torus:
-        return math.prod((places.max(axis=0) - places.min(axis=0) + 1).tolist())
-    used = [np.unique(along) for along in places.T]
+        return int(boxes_affected(place, [held])[0])
+    used = [np.unique(along) for along in place.router_coordinates[place.routers_of[held]].T]
     # All but the longest gap between neighbours on the ring.
     gaps = [int(np.diff(at, append=at[0] + side).max()) for at, side in zip(used, place.sides, strict=True)]
     return math.prod(side - gap + 1 for side, gap in zip(place.sides, gaps, strict=True))
+
+
+def boxes_affected(place: Mesh, jobs: Sequence[Ints]) -> Ints:
+    """`nodes_affected` of jobs that hold these nodes, all in one go, on a mesh without rings."""
+    first = np.cumsum([0, *(held.size for held in jobs[:-1])])
+    places = place.router_coordinates[place.routers_of[np.concatenate(jobs)]]
+    low, high = np.minimum.reduceat(places, first), np.maximum.reduceat(places, first)
+    return np.asarray((high - low + 1).prod(axis=1))
 
 
 def dispersal(mesh: Mesh | Occupancy, nodes: ArrayLike) -> float:
@@ -158,7 +167,7 @@ def system_balance(mesh: Mesh | Occupancy) -> int:
     >>> system_balance(mesh)
     2
     """
-    return _imbalance(_busy(mesh))
+    return abs(int(halves(_flat(mesh))[as_occupancy(mesh).busy.ravel()].sum()))
 
 
 def free_squares(mesh: Mesh | Occupancy) -> int:
@@ -316,12 +325,6 @@ def _free(mesh: Mesh | Occupancy) -> Free:
 def _places(place: Mesh, nodes: ArrayLike) -> Ints:
     """Places of nodes in the grid that strategies see."""
     return place_order(place.rows, place.columns, place.io_side)[place.checked_nodes(nodes)]
-
-
-def _imbalance(busy: Free) -> int:
-    half = busy.shape[0] // 2
-    above, below = np.count_nonzero(busy[:half]), np.count_nonzero(busy[busy.shape[0] - half :])
-    return abs(int(above) - int(below))
 
 
 def _leaves(mesh: Mesh | Occupancy) -> Ints:

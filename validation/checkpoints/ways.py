@@ -160,9 +160,7 @@ def compare_ways(
         curve = [
             predict_checkpoints(replace(way, interval=float(x)), disk, number).goodput for x in intervals
         ]
-        best = as_given
-        if as_given and (way, disk) != (job, storage):
-            best = best_interval(way, disk, number)
+        known = as_given is None or (way, disk) == (job, storage)
         found.append(
             Way(
                 name,
@@ -170,7 +168,7 @@ def compare_ways(
                 way,
                 disk,
                 predict_checkpoints(way, disk, number),
-                best,
+                as_given if known else best_interval(way, disk, number),
                 np.array(curve),
                 simulate_checkpoints(
                     way,

@@ -12,7 +12,7 @@ from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from validation.allocation import Request, nodes_affected
 from validation.allocation.base import answer
-from validation.allocation.metrics import halves
+from validation.allocation.metrics import boxes_affected, halves
 from validation.analysis.seeding import stream as random_stream
 from validation.analysis.seeding import word
 from validation.jobs import JobStream
@@ -235,11 +235,7 @@ class _Run:
         if self.mesh.torus:
             found[started] = [nodes_affected(self.mesh, self.nodes[job]) for job in started]
         elif started:
-            held = [self.nodes[job] for job in started]
-            first = np.cumsum([0, *(nodes.size for nodes in held[:-1])])
-            places = self.mesh.router_coordinates[self.mesh.routers_of[np.concatenate(held)]]
-            low, high = np.minimum.reduceat(places, first), np.maximum.reduceat(places, first)
-            found[started] = (high - low + 1).prod(axis=1)
+            found[started] = boxes_affected(self.mesh, [self.nodes[job] for job in started])
         return found
 
     def history(self) -> History:

@@ -14,10 +14,8 @@ from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.bursts_in_service import affordable, served
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.sized_jobs import (
-    MOST_ROUNDS,
     StageTable,
     burst_stages,
-    fixed_bursts,
     most_rounds,
     sized_classes,
     stages_of,
@@ -72,7 +70,8 @@ class BurstClasses(AbstractModel):
         if found is None:
             return False
         # jobs in one round that ask for several are another model's, which has fewer stages
-        return workload.has_bursts or found.rounds > 1 or _most(case) == 1
+        most = most_rounds(workload, *case.policy.allotment(case.system))
+        return workload.has_bursts or found.rounds > 1 or most == 1
 
     def build(self, case: Case) -> BuiltModel:
         """See `AbstractModel.build`.
@@ -199,16 +198,6 @@ def _at_the_disk(case: Case) -> bool:
     )
 
 
-def _most(case: Case) -> int:
-    """Return the rounds in which jobs in turns are followed at most."""
-    workload = case.workload
-    if not workload.has_bursts:
-        return most_rounds(workload, *case.policy.allotment(case.system))
-    # how many bursts a job has left, where that is fixed, shows in who leaves first
-    fixed = fixed_bursts(workload.program)
-    return min(MOST_ROUNDS, max(1, int(workload.program.mean_phases))) if fixed else 1
-
-
 def _followed(case: Case) -> _Followed | None:
     """Return the jobs of a case by class; None where they cannot be followed."""
     arrangement, workload, at_disk = case.arrangement.at_mean_sizes(), case.workload, _at_the_disk(case)
@@ -216,7 +205,7 @@ def _followed(case: Case) -> _Followed | None:
     if workload.mix == "mean" or not one or (at_disk and workload.has_bursts):
         return None
     at = case.policy.allotment(case.system)
-    for rounds in range(1 if at_disk else _most(case), 0, -1):
+    for rounds in range(1 if at_disk else most_rounds(workload, *at), 0, -1):
         if workload.has_bursts:
             table = burst_stages(workload, *at, rounds)
         else:

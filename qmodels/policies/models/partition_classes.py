@@ -19,10 +19,8 @@ from qmodels.policies.models.merged_classes import Classes, MeanClass, merged
 from qmodels.policies.models.partition_occupancy import partition_rates
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.sized_jobs import (
-    MOST_ROUNDS,
     SizedClass,
     burst_stages,
-    fixed_bursts,
     most_rounds,
     sized_classes,
 )
@@ -444,10 +442,8 @@ def _choices(workload: Workload, p: float, d: float) -> Iterator[Classes]:
     """Yield classes of jobs, the most telling first."""
     if workload.has_bursts:
         if burst_stages(workload, p, d, 1) is not None:
-            phases, program = max(1.0, float(workload.program.mean_phases)), workload.program
-            # how many bursts a job has left, where that is fixed, says who leaves first
-            most = min(MOST_ROUNDS, int(phases)) if fixed_bursts(program) else 1
-            for rounds in range(most, 0, -1):
+            phases = max(1.0, float(workload.program.mean_phases))
+            for rounds in range(most_rounds(workload, p, d), 0, -1):
                 yield ((SizedClass(1.0, 0, 1.0, rounds, phases),),)
         return
     for rounds in range(most_rounds(workload, p, d), 0, -1):
@@ -455,5 +451,6 @@ def _choices(workload: Workload, p: float, d: float) -> Iterator[Classes]:
         if classes is None:
             return
         yield tuple((x,) for x in classes)
+        # two rounds of fewer classes tell more than one round of all
         if rounds <= 2 and len({x.rounds for x in classes}) == 1:
             yield from merged(classes, workload, p, d)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from phasefit import PhaseType
 from qmodels.policies.models.job_stages import JobStages
 from qmodels.policies.system import Workload
-from qmodels.programs import AbstractProgram, Program
+from qmodels.programs import Program
 from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
@@ -85,7 +85,7 @@ def sized_classes(
 
 
 def most_rounds(workload: Workload, p: float, d: float) -> int:
-    """Return in how many rounds jobs without laws of bursts are followed that take turns at processors.
+    """Return in how many rounds jobs that take turns at processors are followed, at most.
 
     Parameters
     ----------
@@ -93,17 +93,16 @@ def most_rounds(workload: Workload, p: float, d: float) -> int:
     p, d : float
         Processors and disks of a job.
     """
-    io, time = (float(x(p, d)) for x in (workload.program.mean_io, workload.program.mean_time))
-    if not all(fixed_bursts(program) for _, program in parts(workload.program)):
+    program = workload.program
+    # where all jobs have as many bursts, those done say how many are left
+    if not all(isinstance(x, Program) and x.phase_count is None for _, x in parts(program)):
         return 1
+    if workload.has_bursts:
+        return min(MOST_ROUNDS, max(1, int(program.mean_phases)))
+    io, time = float(program.mean_io(p, d)), float(program.mean_time(p, d))
     if io == 0.0:
         return MOST_ROUNDS
     return 2 if io <= _IN_ROUNDS * time else 1
-
-
-def fixed_bursts(program: AbstractProgram) -> bool:
-    """Return whether all jobs of a program have as many bursts, so that those done say how many are left."""
-    return isinstance(program, Program) and program.phase_count is None
 
 
 def _two_sizes(second: float, third: float) -> list[tuple[float, float]]:

@@ -22,24 +22,29 @@ SEED: Final = 361_936
 
 
 def simulated_before() -> dict[tuple[str, str], dict[str, Any]]:
-    """Return what the record says of the simulation of each point."""
-    table = pd.read_csv(FOLDER / "fresh-turns.csv", dtype={"name": str})
+    """Return what the record says of the simulation of each point; nothing where there is none."""
+    path = FOLDER / "fresh-turns.csv"
+    if not path.exists():
+        return {}
+    table = pd.read_csv(path, dtype={"name": str})
     known = table.loc[:, :"simulation_seconds"].to_dict("records")  # what follows was predicted
     return {(row["kind"], row["name"]): {str(name): x for name, x in row.items()} for row in known}
 
 
-def the_points(old: dict[tuple[str, str], dict[str, Any]] | None = None) -> list[dict[str, Any]]:
-    """Predict all points, those of all kinds in turn; simulate them where that is not known."""
-    systems = list(in_turn(FRESH, seed=SEED))
+def the_points(*, again: bool) -> list[dict[str, Any]]:
+    """Simulate all points, those of all kinds in turn, unless they are only predicted `again`; predict them."""
+    systems, old = list(in_turn(FRESH, seed=SEED)), simulated_before()
     rows: list[dict[str, Any]] = []
     for kind, name, point in systems:
-        rows.append({"kind": kind, "name": name} | (simulated(point) if old is None else old[kind, name]))
+        known = old.get((kind, name))
+        row = known if again and known is not None else simulated(point, known)
+        rows.append({"kind": kind, "name": name} | row)
         print(f"{len(rows)} points, {kind} {name}", file=sys.stderr, flush=True)
     return judged(rows, systems)
 
 
 if __name__ == "__main__":
-    table = the_points(simulated_before() if "again" in sys.argv[1:] else None)
+    table = the_points(again="again" in sys.argv[1:])
     command = " ".join(["python -m tests.campaigns.fresh_turns", *sys.argv[1:]])
     write_record("fresh-turns", table, command=command, seed=0, grid_seed=SEED)
     for quantity in ("mean", "p50", "p95", "p99"):

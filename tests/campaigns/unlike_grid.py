@@ -3,8 +3,10 @@
 ``python -m tests.campaigns.unlike_grid simulate`` simulates the points of
 `tests.campaigns.unlike_points`, one line of a journal each, so that it goes on where it was broken
 off, and writes ``unlike-simulated.csv``. A point's rate is its fraction of the capacity that the
-models stated when its journal was begun, less where a short simulation had no steady state at
-that; it is part of the record, so that no change of a model moves it.
+models stated when it was first simulated, less where a short simulation had no steady state at
+that; it is part of the record and kept from it, so that no change of a model moves it. A point whose
+mean is not known to `NARROW` is given as many more replications as that asks for, up to
+`MOST_TIMES` of them.
 ``python -m tests.campaigns.unlike_grid`` predicts the points at these rates and writes
 ``unlike-models.csv``; with ``means`` no percentiles, which take most of the time.
 """
@@ -12,6 +14,7 @@ that; it is part of the record, so that no change of a model moves it.
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -35,6 +38,8 @@ BURSTS, MOST_JOBS = 30e6, 250_000
 #: Jobs of a replication that looks whether there is a steady state, and what a rate without is
 #: multiplied by.
 SHORT, LESS = 20_000, 0.6
+#: Half-width over mean that is asked for, and how many times the replications this may take.
+NARROW, MOST_TIMES = 0.015, 60
 #: Half-width over mean beyond which a simulated mean is no judge.
 WIDE: Final = 0.1
 
@@ -54,37 +59,62 @@ def in_turn(counts: dict[str, int], *, seed: int) -> Iterator[tuple[str, str, Gr
                 yield kind, str(number), unlike_point(kind, number, seed=seed)
 
 
-def simulated(point: GridPoint) -> dict[str, Any]:
-    """Simulate a point at the largest rate, of its fraction and less, that has a steady state."""
+def simulated(point: GridPoint, kept: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Simulate a point at the rate that is kept of it, or else the largest that has a steady state.
+
+    That is the largest of its fraction of the capacity, and less.
+    """
     given = point.policy, point.system, point.workload
-    stated = capacity(*given)
-    rate = point.fraction * stated
+    stated = capacity(*given) if kept is None else kept["stated_capacity"]
     bursts = 2.0 * max(1.0, float(point.workload.program.mean_phases))
     jobs = int(min(BURSTS / bursts / REPLICATIONS, MOST_JOBS))
     began = time.process_time()
-    while True:
-        tried = simulate(*given, arrival_rate=rate, replications=8, jobs=min(SHORT, jobs), workers=1, seed=1)
-        thirds = tried.mean_response
-        # a queue without a steady state holds a good part of all jobs in the end
-        if tried.mean_wait.mean * rate < 0.02 * tried.jobs or thirds.half_width < 0.1 * thirds.mean:
-            break
-        rate *= LESS
-    run = simulate(
-        *given,
-        arrival_rate=rate,
-        replications=REPLICATIONS,
-        jobs=jobs,
-        warm_up=jobs // 5,
-        percentiles=SHARES,
-        workers=1,
-        point=point.number,
-    )
+    rate = _steady(point, point.fraction * stated, jobs) if kept is None else kept["rate"]
+
+    def run(replications: int) -> Any:
+        return simulate(
+            *given,
+            arrival_rate=rate,
+            replications=replications,
+            jobs=jobs,
+            warm_up=jobs // 5,
+            percentiles=SHARES,
+            workers=1,
+            point=point.number,
+        )
+
+    count, found = REPLICATIONS, run(REPLICATIONS)
+    wide = found.mean_response.half_width / (NARROW * found.mean_response.mean)
+    if wide > 1.0:
+        count = math.ceil(REPLICATIONS * min(wide**2, MOST_TIMES))
+        found = run(count)
     row = {"policy": point.policy.label, "stated_capacity": stated, "rate": rate, "jobs": jobs}
-    found = {"mean": run.mean_response, "wait": run.mean_wait}
-    found |= {f"p{100 * q:g}": run.percentile(q) for q in SHARES}
-    for name, value in found.items():
+    row["replications"] = count
+    values = {"mean": found.mean_response, "wait": found.mean_wait}
+    values |= {f"p{100 * q:g}": found.percentile(q) for q in SHARES}
+    for name, value in values.items():
         row |= {f"{name}_simulated": value.mean, f"{name}_half_width": value.half_width}
     return row | {"simulation_seconds": round(time.process_time() - began, 2)}
+
+
+def _steady(point: GridPoint, rate: float, jobs: int) -> float:
+    """Return the rate, or the largest of those lowered again and again that has a steady state."""
+    while True:
+        tried = simulate(
+            point.policy,
+            point.system,
+            point.workload,
+            arrival_rate=rate,
+            replications=8,
+            jobs=min(SHORT, jobs),
+            workers=1,
+            seed=1,
+        )
+        mean = tried.mean_response
+        # a queue without a steady state holds a good part of all jobs in the end
+        if tried.mean_wait.mean * rate < 0.02 * tried.jobs or mean.half_width < 0.1 * mean.mean:
+            return rate
+        rate *= LESS
 
 
 def the_simulations() -> None:
@@ -92,11 +122,12 @@ def the_simulations() -> None:
     WORK.mkdir(parents=True, exist_ok=True)
     journal = WORK / "unlike-simulated.jsonl"
     rows = [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
-    known = {(row["kind"], row["name"]) for row in rows}
+    done = {(row["kind"], row["name"]) for row in rows}
+    kept = {(row["kind"], row["name"]): row for row in _recorded()}
     for kind, name, point in points():
-        if (kind, name) in known:
+        if (kind, name) in done:
             continue
-        row = {"kind": kind, "name": name, **simulated(point)}
+        row = {"kind": kind, "name": name, **simulated(point, kept.get((kind, name)))}
         rows.append(row)
         with open(journal, "a", encoding="utf-8") as stream:
             stream.write(json.dumps(row) + "\n")
@@ -109,8 +140,16 @@ def the_simulations() -> None:
         seed=0,
         grid_seed=SEED,
         simulation_cpu_seconds=round(spent),
-        replications=REPLICATIONS,
     )
+
+
+def _recorded() -> list[dict[str, Any]]:
+    """Return the rows of the record of simulations; none where there is no record yet."""
+    path = FOLDER / "unlike-simulated.csv"
+    if not path.exists():
+        return []
+    rows = pd.read_csv(path, dtype={"name": str}).to_dict("records")
+    return [{str(key): value for key, value in row.items()} for row in rows]
 
 
 def predicted(point: GridPoint, known: dict[str, Any]) -> dict[str, Any]:
@@ -185,8 +224,7 @@ def summary(rows: list[dict[str, Any]], quantity: str = "mean") -> pd.DataFrame:
 
 def the_grid() -> None:
     """Predict the points of the record of simulations, and write the record of errors."""
-    rows = pd.read_csv(FOLDER / "unlike-simulated.csv", dtype={"name": str}).to_dict("records")
-    table = judged([{str(key): value for key, value in row.items()} for row in rows], points())
+    table = judged(_recorded(), points())
     write_record(
         "unlike-models",
         table,

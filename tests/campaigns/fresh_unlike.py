@@ -1,0 +1,56 @@
+"""Systems of unlike jobs that no model was changed for, with percentiles, beside simulation.
+
+``python -m tests.campaigns.fresh_unlike turns`` draws sixty under time sharing by the rule of
+`tests.campaigns.unlike_points` with a seed of its own, simulates them, predicts them and writes
+``fresh-turns.csv``; ``spaces`` does so for others under space sharing and dynamic partitioning. With
+``again`` those of the record are predicted anew, beside the simulations that are there. Rule, counts
+and seed were written down before any of them was simulated.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import pandas as pd
+
+from tests.campaigns.record import FOLDER, write_record
+from tests.campaigns.unlike_grid import in_turn, judged, simulated, summary
+
+#: Kinds of points of each set, how many of each, and their seed.
+FRESH: Final = {
+    "turns": ({"TS demand": 22, "TS mix": 22, "TS without I/O": 8, "TS bursts": 8}, 361_936),
+    "spaces": ({"SP demand": 32, "SP mix": 32, "DP demand": 16, "DP mix": 16}, 362_036),
+}
+
+
+def simulated_before(name: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return what the record says of the simulation of each point; nothing where there is none."""
+    path = FOLDER / f"fresh-{name}.csv"
+    if not path.exists():
+        return {}
+    table = pd.read_csv(path, dtype={"name": str})
+    known = table.loc[:, :"simulation_seconds"].to_dict("records")  # what follows was predicted
+    return {(row["kind"], row["name"]): {str(name): x for name, x in row.items()} for row in known}
+
+
+def the_points(name: str, *, again: bool) -> list[dict[str, Any]]:
+    """Simulate all points of a set, kinds in turn, unless they are only predicted `again`; predict them."""
+    counts, seed = FRESH[name]
+    systems, old = list(in_turn(counts, seed=seed)), simulated_before(name)
+    rows: list[dict[str, Any]] = []
+    for kind, number, point in systems:
+        known = old.get((kind, number))
+        row = known if again and known is not None else simulated(point, known)
+        rows.append({"kind": kind, "name": number} | row)
+        print(f"{len(rows)} points, {kind} {number}", file=sys.stderr, flush=True)
+    return judged(rows, systems)
+
+
+if __name__ == "__main__":
+    chosen = sys.argv[1]
+    table = the_points(chosen, again="again" in sys.argv[2:])
+    command = " ".join(["python -m tests.campaigns.fresh_unlike", *sys.argv[1:]])
+    write_record(f"fresh-{chosen}", table, command=command, seed=0, grid_seed=FRESH[chosen][1])
+    for quantity in ("mean", "p50", "p95", "p99"):
+        print(quantity, summary(table, quantity).round(4).to_string(), sep="\n")

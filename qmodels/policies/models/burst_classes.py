@@ -1,4 +1,4 @@
-"""The model of unlike bursts in turn at one place: each job in a burst of its class."""
+"""The model of unlike bursts in turn at all processors: each job in a burst of its class."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ Array = NDArray[np.float64]
 #: States with all partitions taken, and of all levels, up to which jobs are followed by burst.
 MOST_STATES: Final = 500
 _ALL_STATES: Final = 8000
-#: A demand so variable that at a disk in turn a large job's burst matters more than its mean speed.
-_BLOCKING: Final = 5.0
 
 
 @MODELS.register
@@ -40,17 +38,11 @@ class BurstClasses(AbstractModel):
 
     name = "burst-classes"
     rank = 24
+    placement = "idle-first"
 
     def suits(self, case: Case) -> bool:
-        """See `AbstractModel.suits`: jobs of several classes in turns at all processors, or one disk."""
+        """See `AbstractModel.suits`: jobs of several classes in turns at all processors."""
         at, workload = case.arrangement, case.workload
-        if _at_the_disk(case):
-            return (
-                not case.given
-                and not workload.has_bursts
-                and workload.demand.scv > _BLOCKING
-                and (_followed(case) is not None)
-            )
         if (
             case.given
             or at.multiprogramming == 1
@@ -110,11 +102,8 @@ class BurstClasses(AbstractModel):
 class _Followed:
     """The running jobs of a case by class and burst."""
 
-    def __init__(
-        self, arrangement: Arrangement, workload: Workload, table: StageTable, rounds: int, *, at_disk: bool
-    ) -> None:
-        self.arrangement, self.workload, self.table, self.at_disk = arrangement, workload, table, at_disk
-        self.rounds = rounds
+    def __init__(self, arrangement: Arrangement, workload: Workload, table: StageTable, rounds: int) -> None:
+        self.arrangement, self.workload, self.table, self.rounds = arrangement, workload, table, rounds
         self.order = table.stages.order
 
     @property
@@ -133,36 +122,29 @@ class _Followed:
     def simplifications(self) -> tuple[str, ...]:
         """What is not followed; () for nothing."""
         said = () if self.arrangement.sizes_hold else ("partitions taken at their mean size",)
-        shared = self.arrangement.system.disk_discipline != "ps" and not self.at_disk
+        shared = self.arrangement.system.disk_discipline != "ps"
         return (*said, TAKEN_AS_SHARED) if shared else said
 
     def running(self) -> RunningChain:
         """Return the chain of the running jobs."""
         c, table, at = self.arrangement.max_running, self.table, self.arrangement
         ways, kind, transfers = Occupancies.of(c, self.order), table.kind, table.stages.transfers
-        in_turn = transfers if self.at_disk else ~transfers
         there, elsewhere = (
             np.stack([ways.counts[:, here & (kind == r)].sum(axis=1) for r in range(means.size)], axis=1)
-            for here, means in ((in_turn, table.cpu), (~in_turn, table.io))
+            for here, means in ((~transfers, table.cpu), (transfers, table.io))
         )
         others = elsewhere.sum(axis=1)
         speeds = np.empty((others.size, self.order))
-        speeds[:, ~in_turn] = 1.0 if self.at_disk else 1.0 / np.maximum(others, 1)[:, None]
-        speeds[:, in_turn] = self._in_turn(there, elsewhere)[:, kind[in_turn]]
+        speeds[:, transfers] = 1.0 / np.maximum(others, 1)[:, None]
+        speeds[:, ~transfers] = self._in_turn(there, elsewhere)[:, kind[~transfers]]
         staged = StagedJobs.of(ways, [table.stages] * (c + 1), speeds)
         served = np.asarray(there.sum(axis=1) > 0, dtype=float)
-        p = at.mean_processors(1)
-        if self.at_disk:
-            return RunningChain(staged.centre(), others * p, served * at.disks, staged=staged)
-        return RunningChain(
-            staged.centre(), served * p, np.asarray(others > 0, dtype=float) * at.disks, staged=staged
-        )
+        moving = np.asarray(others > 0, dtype=float)
+        return RunningChain(staged.centre(), served * at.mean_processors(1), moving * at.disks, staged=staged)
 
     def _in_turn(self, there: NDArray[np.int32], elsewhere: NDArray[np.int32]) -> Array:
         """Return the part of the processors that each job of a class has that is there, (states, S)."""
         bursts, away, drawn = self.table.cpu, self.table.io, self.table.drawn
-        if self.at_disk:
-            bursts, away = away, bursts
         if drawn is not None:  # whatever the kind of its transfer, any burst may be next
             away = np.array([float(self.table.io_mean)])
         found = np.zeros(there.shape)
@@ -176,7 +158,7 @@ class _Followed:
             else:
                 jobs = (sum(here) + sum(gone),) if drawn is not None else _added(here, gone)
                 asked = None if drawn is None else tuple(drawn.tolist())
-                found[row] = served(jobs, *means, self.at_disk, asked).given[tuple(here)]
+                found[row] = served(jobs, *means, False, asked).given[tuple(here)]
         return np.asarray(found / np.maximum(there, 1))
 
 
@@ -185,33 +167,19 @@ def _added(first: list[int], second: list[int]) -> tuple[int, ...]:
     return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
-def _at_the_disk(case: Case) -> bool:
-    """Return whether static partitions of one size take turns at one disk partition."""
-    at = case.arrangement
-    return (
-        at.placement == "fewest-at-disk"
-        and not at.repartitioned
-        and at.used_disk_partitions == 1
-        and at.processor_partitions > 1
-        and len(set(at.sizes or ())) <= 1
-        and case.system.disk_discipline != "ps"
-    )
-
-
 def _followed(case: Case) -> _Followed | None:
     """Return the jobs of a case by class; None where they cannot be followed."""
-    arrangement, workload, at_disk = case.arrangement.at_mean_sizes(), case.workload, _at_the_disk(case)
-    one = at_disk or (arrangement.placement == "idle-first" and arrangement.processor_partitions == 1)
-    if workload.mix == "mean" or not one or (at_disk and workload.has_bursts):
+    arrangement, workload = case.arrangement.at_mean_sizes(), case.workload
+    if workload.mix == "mean" or arrangement.processor_partitions > 1:
         return None
     at = case.policy.allotment(case.system)
-    for rounds in range(1 if at_disk else most_rounds(workload, *at), 0, -1):
+    for rounds in range(most_rounds(workload, *at), 0, -1):
         if workload.has_bursts:
             table = burst_stages(workload, *at, rounds)
         else:
-            classes = sized_classes(workload, *at, rounds, blocking=at_disk)
+            classes = sized_classes(workload, *at, rounds)
             table = None if classes is None else stages_of(classes, workload, *at)
-        found = None if table is None else _Followed(arrangement, workload, table, rounds, at_disk=at_disk)
+        found = None if table is None else _Followed(arrangement, workload, table, rounds)
         if found is not None and found.fits:
             return found
     return None

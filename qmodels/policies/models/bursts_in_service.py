@@ -37,6 +37,7 @@ class InService:
     """Which class is in service at one server of bursts in turn."""
 
     given: dict[tuple[int, ...], Array]  #: probability of each class, by the counts at the server
+    there: dict[tuple[int, ...], float]  #: probability of these counts
     always: Array  #: (classes,) probability of each class, of all times
     after: Array  #: (classes, classes) ends of bursts of a class, per unit of time, by who is next
 
@@ -113,15 +114,15 @@ def served(
             for r in classes:
                 if waiting:
                     after[s, r] += probability / bursts[s] * (d[r] - (r == s)) / waiting
+    there = {d: float(each.sum()) for d, each in found.items()}
     for d, each in found.items():
-        total = each.sum()
-        if total > 0.0:
-            each /= total
+        if there[d] > 0.0:
+            each /= there[d]
         else:  # never seen: by what there is to do
             work = np.array(d) * np.array(bursts)
             each += work / work.sum()
         each.setflags(write=False)
-    return InService(found, always, after)
+    return InService(found, there, always, after)
 
 
 def affordable(most: int, classes: int) -> bool:

@@ -122,11 +122,11 @@ def filled(levels: Array, states: list[float], alike: int) -> Array:
 class Paces(Protocol):
     """How fast the jobs of a disk partition get on beside each other."""
 
-    def speeds(self, at: int, jobs: tuple[int, ...], running: int) -> Sequence[float]:
-        """Return the speed of a job of each class, by the disk partition and its jobs by class."""
+    def speeds(self, at: int, here: DiskState, running: int) -> Sequence[float]:
+        """Return the speed of a job in each stage, by the disk partition and its jobs by stage."""
         ...
 
-    def busy(self, at: int, jobs: tuple[int, ...], running: int) -> tuple[float, float]:
+    def busy(self, at: int, here: DiskState, running: int) -> tuple[float, float]:
         """Return the processors that compute and the disks that transfer."""
         ...
 
@@ -134,7 +134,7 @@ class Paces(Protocol):
 def running_on_disks(on_disks: DiskPartitions, stages: Stages, paces: Paces | None = None) -> RunningChain:
     """Return the chain of the running jobs by disk partition and stage.
 
-    Where `paces` are given, all that a job does goes on at its class's speed beside the others.
+    Where `paces` are given, all that a job does goes on at its speed beside the others.
     """
     builder = _Builder(on_disks, stages, paces)
     empty = tuple((0,) * (len(slots) * builder.order) for slots in on_disks.slots)
@@ -173,16 +173,6 @@ class _Builder:
         """Return the first disk partition that is like this one; 0 where all jobs have one speed."""
         return self.group_of[at].start if self.paces else 0
 
-    def speeds(self, at: int, here: DiskState, k: int) -> Sequence[float]:
-        """Return how fast a job of each class gets on."""
-        if self.paces is None:
-            return [1.0] * self.classes
-        return self.paces.speeds(at, self.by_class(here), k)
-
-    def by_class(self, here: DiskState) -> tuple[int, ...]:
-        """Return the jobs of a disk partition by class."""
-        return tuple(sum(here[n : n + self.order]) for n in range(0, len(here), self.order))
-
     def put(self, state: State, at: int, here: DiskState) -> State:
         """The state with one disk partition changed."""
         changed = (*state[:at], here, *state[at + 1 :])
@@ -211,13 +201,14 @@ class _Builder:
     def _within(self, here: DiskState, k: int, like: int) -> list[tuple[int, DiskState, float]]:
         """Jobs that end (0 or 1), other state and rate of what happens at a disk partition."""
         result, jobs = [], self.jobs(here)
-        moving, speeds = self._transferring(here, k), self.speeds(like, here, k)
+        moving = self._transferring(here, k)
+        speeds = None if self.paces is None else self.paces.speeds(like, here, k)
         for at in np.flatnonzero(here).tolist():
             kind, a = divmod(at, self.order)
             job = self.stages(kind, jobs, k)
             speed = here[at] / (moving if self.on_disks.shared and job.transfers[a] else 1)
-            if self.paces is not None:
-                speed *= speeds[kind]
+            if speeds is not None:
+                speed *= speeds[at]
             for b in np.flatnonzero(job.jumps[a]).tolist():
                 if b != a:
                     other = _with(_with(here, at, -1), kind * self.order + b, 1)
@@ -239,7 +230,7 @@ class _Builder:
         """Processors that compute and disks that transfer."""
         processors = disks = 0.0
         if self.paces is not None:
-            work = [self.paces.busy(self.like(at), self.by_class(here), k) for at, here in enumerate(state)]
+            work = [self.paces.busy(self.like(at), here, k) for at, here in enumerate(state)]
             return sum(p for p, _ in work), sum(d for _, d in work)
         for here in state:
             jobs = self.jobs(here)

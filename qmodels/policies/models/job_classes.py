@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache, cached_property
 from math import comb
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import block_diag
 
 from phasefit import PhaseType
 from qmodels.errors import ModelError
@@ -36,6 +36,8 @@ _ALL_STATES: Final = 12_000
 _MOST_CONTENTS: Final = 1000
 #: A law of demand may be put more simply where a job's second moment changes by less.
 _NEAR: Final = 0.2
+#: Transfers that are so many times longer than the mean hold up those behind them.
+_LONG: Final = 1.2
 #: Shares of I/O in a job's time, and capacities, that differ by less are one.
 _SAME: Final = 1e-9
 
@@ -50,13 +52,7 @@ class JobClasses(AbstractModel):
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: unlike programs, or unlike bursts in turn at disks."""
-        at, workload = case.arrangement, case.workload
-        in_turn = _in_turn(case)
-        if case.given or (at.private and not case.approximation):
-            return False
-        if not (_unlike(case) or (in_turn and (workload.demand.scv > VARIABLE or _several(workload)))):
-            return False
-        return _counted(case) is not None
+        return needs_classes(case) and _counted(case) is not None
 
     def build(self, case: Case) -> BuiltModel:
         """See `AbstractModel.build`.
@@ -88,14 +84,20 @@ class JobClasses(AbstractModel):
             "use a demand law of lower order or fewer partitions",
         )
         saturated = counted.running(None)
-        said = [*counted.disks.simplifications, *counted.reduced]
-        if case.approximation:
-            said.append("programs that do not scale alike, each at the mean speed of its jobs")
         # disks that are shared carry as much of a mix as of mean jobs; the chain may say a little more
         shared = not counted.in_turn and saturated.capacity >= case.capacity * (1.0 - _SAME)
         most = case.capacity if shared else saturated.capacity
         at_rate = counted.running if counted.disks.depends_on_arrivals else None
-        return BuiltModel(self, saturated, False, most, tuple(said), at_rate=at_rate)
+        said = (*counted.disks.simplifications, *counted.simplifications)
+        return BuiltModel(self, saturated, False, most, said, at_rate=at_rate)
+
+
+def needs_classes(case: Case) -> bool:
+    """Return whether the jobs of a case get on unlike each other on their disks."""
+    at, workload = case.arrangement, case.workload
+    if case.given or (at.private and not case.approximation):
+        return False
+    return _unlike(case) or (_in_turn(case) and (workload.demand.scv > VARIABLE or _several(workload)))
 
 
 def _several(workload: Workload) -> bool:
@@ -129,6 +131,11 @@ class JobClass:
     law: PhaseType  #: of a job's time, in units of a mean job of the class
     size: float  #: mean time over that of a mean job of the program
 
+    @property
+    def phases(self) -> float:
+        """Bursts of each kind of a job."""
+        return max(1.0, float(self.program.mean_phases))
+
     def times(self, p: float, d: float) -> tuple[float, float]:
         """Return mean I/O and mean computation of a job alone on p processors and d disks."""
         return (
@@ -156,35 +163,99 @@ def _laws(workload: Workload, *, in_turn: bool) -> Iterator[tuple[PhaseType, tup
     if in_turn and law.scv > VARIABLE and (law.order != 2 or law.jumps.any()):
         law = two_branches(law)
         yield law, (f"a demand matched by two branches, scv {law.scv:.3g}",)
-        return
+    else:
+        yield law, ()
     for simpler, said in simpler_laws(law):
-        if abs(simpler.moment(2) / law.moment(2) - 1.0) <= _NEAR:
-            yield simpler, (said,) if said else ()
+        if said and abs(simpler.moment(2) / law.moment(2) - 1.0) <= _NEAR:
+            yield simpler, (said,)
+    if abs(2.0 / law.moment(2) - 1.0) <= _NEAR:
+        yield PhaseType.exponential(mean=1.0), (f"a demand of scv {law.scv:.3g} taken as exponential",)
 
 
-def _counted(case: Case) -> _CountedJobs | None:
-    """Return the jobs of a case by class; None where they cannot be counted."""
+def counted_jobs(case: Case) -> Iterator[CountedJobs]:
+    """Yield the jobs of a case by class, ever fewer of these; nothing where they cannot be counted."""
     workload = case.workload
     if workload.has_bursts or workload.mix == "mean" or len(set(case.arrangement.sizes or ())) > 1:
-        return None
+        return
     in_turn = _in_turn(case)
     for law, said in _laws(workload, in_turn=in_turn):
-        found = _CountedJobs(case, _classes(workload, law, by_size=in_turn), said, in_turn=in_turn)
-        if found.fits:
-            return found
-    return None
+        classes = _classes(workload, law, by_size=in_turn)
+        long = _long(case, classes) if in_turn else []
+        for number in range(len(long), -1, -1):
+            yield CountedJobs(case, classes, said, in_turn=in_turn, long=long[:number])
 
 
-class _CountedJobs:
+def _counted(case: Case) -> CountedJobs | None:
+    """Return the jobs of a case by class; None where they are too many."""
+    return next((found for found in counted_jobs(case) if found.fits), None)
+
+
+def _long(case: Case, classes: list[JobClass]) -> list[int]:
+    """Return the classes whose transfers are so long that others wait for them, the longest first."""
+    at = case.policy.allotment(case.system)
+    phases = np.array([each.phases for each in classes])
+    bursts = np.array([each.times(*at)[0] for each in classes]) / phases
+    mean = np.average(bursts, weights=phases * [each.weight for each in classes])
+    long = [r for r, each in enumerate(classes) if bursts[r] > _LONG * mean and each.law.order == 1]
+    return sorted(long, key=lambda r: -bursts[r])
+
+
+class _Kind(NamedTuple):
+    """Jobs that are counted together: of a class, all of them or those in one of their bursts."""
+
+    of: int  #: which class
+    part: Literal["whole", "transfer", "computation"]
+
+
+class CountedJobs:
     """The running jobs of a case by class."""
 
     def __init__(
-        self, case: Case, classes: list[JobClass], reduced: tuple[str, ...], *, in_turn: bool
+        self,
+        case: Case,
+        classes: list[JobClass],
+        reduced: tuple[str, ...],
+        *,
+        in_turn: bool,
+        long: list[int],
     ) -> None:
         self.arrangement: Arrangement = case.arrangement.at_mean_sizes()
-        self.workload, self.classes, self.reduced, self.in_turn = case.workload, classes, reduced, in_turn
-        self.order = sum(each.law.order for each in classes)
+        self.workload, self.classes, self.in_turn = case.workload, classes, in_turn
+        #: what is not followed, () for nothing
+        self.simplifications = reduced
+        if case.approximation:
+            said = "programs that do not scale alike, each at the mean speed of its jobs"
+            self.simplifications += (said,)
+        self.kinds: list[_Kind] = []
+        for r in range(len(classes)):
+            if r in long:
+                self.kinds += [_Kind(r, "transfer"), _Kind(r, "computation")]
+            else:
+                self.kinds.append(_Kind(r, "whole"))
+        #: stages of each kind, and where a job of these begins, goes on and ends
+        self.stages = [classes[x.of].law.order for x in self.kinds]
+        self.order = sum(self.stages)
+        self.alpha, self.jumps, self.exits = self._routes()
         self.disks = Disks(self.arrangement, case.workload)
+        # asked for again and again, by the jobs that run
+        self.times, self.pieces, self.ended = cache(self._times), cache(self._pieces), cache(self._ended)
+
+    def _routes(self) -> tuple[Array, Array, Array]:
+        """Return where a job begins, goes on and ends, in units of the ends of its kind."""
+        starts = np.cumsum([0, *self.stages]).tolist()
+        alpha, exits, jumps = np.zeros(self.order), np.zeros(self.order), np.zeros((self.order,) * 2)
+        for (r, part), here in zip(self.kinds, map(slice, starts[:-1], starts[1:]), strict=True):
+            each = self.classes[r]
+            if part != "computation":
+                alpha[here] = each.weight * each.law.alpha
+            if part == "whole":
+                jumps[here, here], exits[here] = each.law.jumps, each.law.exit
+            elif part == "transfer":
+                jumps[here.start, here.stop] = 1.0
+            else:
+                exits[here] = 1.0 / each.phases
+                jumps[here.start, here.start - 1] = 1.0 - 1.0 / each.phases
+        return alpha, jumps, exits
 
     @property
     def sizes(self) -> Array:
@@ -194,67 +265,113 @@ class _CountedJobs:
     @property
     def fits(self) -> bool:
         """Whether the states are few enough, and the ways in which jobs may be together."""
-        s, most = len(self.classes), max(self.disks.rooms.rooms)
         full = self.sizes[-1] * self.workload.arrivals.order
-        if full > MOST_STATES or sum(self.sizes) > _ALL_STATES or comb(most + s, s) > _MOST_CONTENTS:
-            return False
-        return not self.in_turn or affordable(most, s)
+        return full <= MOST_STATES and sum(self.sizes) <= _ALL_STATES and self.affordable
 
-    def times(self, k: int) -> Array:
+    @property
+    def affordable(self) -> bool:
+        """Whether the ways in which jobs may be together on a disk partition are few enough."""
+        s, most = len(self.kinds), self.most
+        if comb(most + s, s) > _MOST_CONTENTS:
+            return False
+        return not self.in_turn or affordable(most, len(self.classes))
+
+    def _times(self, k: int) -> Array:
         """Return mean I/O and computation of the classes while k jobs run, (2, S)."""
         p, d = self.arrangement.mean_processors(max(k, 1)), self.arrangement.disks
         return np.array([each.times(p, d) for each in self.classes]).T
 
-    def throughput(self, contents: Counts, k: int) -> Array:
-        """Return jobs per second of each class at a disk partition, by who is on it, (E, S)."""
+    def _pieces(self, k: int) -> Array:
+        """Return mean I/O and computation of what ends of each kind while k jobs run, (2, kinds)."""
+        found = self.times(k)[:, [x.of for x in self.kinds]]
+        for at, (r, part) in enumerate(self.kinds):
+            if part != "whole":
+                found[:, at] /= self.classes[r].phases
+                found[0 if part == "computation" else 1, at] = 0.0
+        return found
+
+    @property
+    def most(self) -> int:
+        """Jobs on a disk partition at most."""
+        return min(max(self.disks.rooms.rooms), self.arrangement.max_running)
+
+    @cached_property
+    def contents(self) -> Counts:
+        """Who may be on a disk partition: jobs of each kind, (E, kinds), without nobody."""
+        return np.asarray(Occupancies.of(self.most, len(self.kinds)).counts[1:], dtype=np.int64)
+
+    def _ended(self, k: int) -> Array:
+        """Return what ends of each kind per second, by the contents of a disk partition, (E, kinds)."""
+        if k > 1 and not self.arrangement.repartitioned:
+            return self.ended(1)
         io, cpu = self.times(k)
         if not self.in_turn or io.min() == 0.0:
-            return sharing_throughput(contents, io, cpu)
-        phases = np.array([max(1.0, float(each.program.mean_phases)) for each in self.classes])
-        away = np.maximum(cpu / phases, 1e-9 * io.max())
-        means = tuple((io / phases).tolist()), tuple(away.tolist())
-        return np.array([served(tuple(jobs), *means, True).always / io for jobs in contents.tolist()])
+            return sharing_throughput(self.contents, io, cpu)
+        phases = np.array([each.phases for each in self.classes])
+        bursts, away = io / phases, np.maximum(cpu / phases, 1e-9 * io.max())
+        return np.array([self._in_turn(jobs, bursts, away) for jobs in self.contents.tolist()])
+
+    def _in_turn(self, jobs: list[int], bursts: Array, away: Array) -> Array:
+        """Return the same where disks serve in turn, by the jobs of each kind.
+
+        The counts of those at the disk are as likely as in the closed network of these jobs, given
+        how many of the long ones are there.
+        """
+        by_class, there = [0] * len(self.classes), {}
+        for number, (r, part) in zip(jobs, self.kinds, strict=True):
+            by_class[r] += number
+            if part == "transfer":
+                there[r] = number
+        found = served(tuple(by_class), tuple(bursts.tolist()), tuple(away.tolist()), True)
+        if not there:
+            serving = found.always
+        else:
+            such = [d for d in found.given if all(d[r] == n for r, n in there.items())]
+            weights = np.array([found.there[d] for d in such])
+            none = 0.0 if any(there.values()) else max(1.0 - sum(found.there.values()), 0.0)
+            total = weights.sum() + none
+            if total > 0.0:
+                serving = (
+                    weights @ np.array([found.given[d] for d in such]).reshape(-1, len(by_class)) / total
+                )
+            else:
+                serving = np.zeros(len(by_class))
+        ended = []
+        for number, (r, part) in zip(jobs, self.kinds, strict=True):
+            pace = number / away[r] if part == "computation" else serving[r] / bursts[r]
+            ended.append(pace / (self.classes[r].phases if part == "whole" else 1.0))
+        return np.array(ended)
 
     def running(self, arrival_rate: float | None) -> RunningChain:
         """Return the chain of the running jobs at an arrival rate, or while jobs always wait."""
-        arrangement, c, kinds = self.arrangement, self.arrangement.max_running, len(self.classes)
+        arrangement, c, kinds = self.arrangement, self.arrangement.max_running, len(self.kinds)
         lying = self.disks.crowding(arrival_rate)
         ways = Occupancies.of(c, self.order)
         running = np.repeat(np.arange(c + 1), np.diff(ways.starts))
-        kind = np.repeat(np.arange(kinds), [each.law.order for each in self.classes])
+        kind = np.repeat(np.arange(kinds), self.stages)
         counts = np.stack([ways.counts[:, kind == r].sum(axis=1) for r in range(kinds)], axis=1)
         counts = np.asarray(counts, dtype=np.int64)
-        most = max(max(crowd, default=0) for level in lying.crowds for crowd in level)
-        contents = np.asarray(Occupancies.of(most, kinds).counts[1:], dtype=np.int64)
+        most, contents = self.most, self.contents
         different, place = np.unique(counts, axis=0, return_inverse=True)
         chance, place = drawn(different, contents), place.ravel()
-        done, rates = np.zeros(counts.shape), {}
+        ended = np.zeros(counts.shape)
         for k in range(1, c + 1):
             number = np.zeros(most + 1)  # of disk partitions, by the jobs on them
             for crowd, probability in zip(lying.crowds[k], lying.probabilities[k], strict=True):
                 np.add.at(number, list(crowd), probability)
-            p = arrangement.mean_processors(k)
-            if p not in rates:
-                rates[p] = self.throughput(contents, k)
             rows = np.flatnonzero(running == k)
-            done[rows] = (chance[place[rows]] * number[contents.sum(axis=1)]) @ rates[p]
-        staged = self._staged(ways, (done / np.maximum(counts, 1))[:, kind])
-        times = np.array([self.times(k) for k in range(c + 1)])
+            ended[rows] = (chance[place[rows]] * number[contents.sum(axis=1)]) @ self.ended(k)
+        staged = self._staged(ways, (ended / np.maximum(counts, 1))[:, kind])
+        pieces = np.array([self.pieces(k) for k in range(c + 1)])
         p_of = np.array([arrangement.mean_processors(max(k, 1)) for k in range(c + 1)])
-        moving = (done * times[running, 0]).sum(axis=1) * arrangement.disks
-        computing = (done * times[running, 1]).sum(axis=1) * p_of[running]
+        moving = (ended * pieces[running, 0]).sum(axis=1) * arrangement.disks
+        computing = (ended * pieces[running, 1]).sum(axis=1) * p_of[running]
         return RunningChain(staged.centre(), computing, moving, staged=staged)
 
     def _staged(self, ways: Occupancies, speeds: Array) -> StagedJobs:
-        """Return the jobs by the stages of all classes' laws."""
-        laws, levels = [each.law for each in self.classes], (self.arrangement.max_running + 1,)
-        alpha = np.concatenate([each.weight * each.law.alpha for each in self.classes])
-        exits = np.concatenate([law.exit for law in laws])
-        jumps = np.asarray(block_diag([law.jumps for law in laws]).toarray())
-        return StagedJobs(
-            ways,
-            np.broadcast_to(alpha, (*levels, self.order)),
-            np.broadcast_to(jumps, (*levels, self.order, self.order)),
-            np.broadcast_to(exits, (*levels, self.order)),
-            speeds,
+        """Return the jobs by the stages of all kinds."""
+        levels = self.arrangement.max_running + 1
+        alpha, jumps, exits = (
+            np.broadcast_to(x, (levels, *x.shape)) for x in (self.alpha, self.jumps, self.exits)
         )
+        return StagedJobs(ways, alpha, jumps, exits, speeds)

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from phasefit import PhaseType
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
-from qmodels.policies.models.disk_counts import DiskPartitions, Stages, count_states, running_on_disks
+from qmodels.policies.models.disk_counts import (
+    DiskPartitions,
+    DiskState,
+    Stages,
+    count_states,
+    running_on_disks,
+)
 from qmodels.policies.models.job_stages import JobStages
 from qmodels.policies.models.policy_queue import check_blocks
 from qmodels.policies.models.shared_disk import sharing_throughput
@@ -91,7 +97,7 @@ class _Beside:
 
     def __init__(self, case: Case, on_disks: DiskPartitions) -> None:
         self.arrangement, self.program = case.arrangement, case.workload.program
-        self.slots = on_disks.slots
+        self.slots, self.order = on_disks.slots, case.demand[0].order
         self.times, self.table = cache(self._times), cache(self._table)
 
     def _times(self, at: int) -> tuple[Array, Array]:
@@ -109,14 +115,19 @@ class _Beside:
         found = sharing_throughput(contents, *self.times(at))
         return {tuple(n): each for n, each in zip(contents.tolist(), found, strict=True)}
 
-    def speeds(self, at: int, jobs: tuple[int, ...], running: int) -> list[float]:
+    def _by_size(self, here: DiskState) -> tuple[int, ...]:
+        """Return the jobs of a disk partition by the size of their partitions."""
+        return tuple(np.reshape(here, (-1, self.order)).sum(axis=1).tolist())
+
+    def speeds(self, at: int, here: DiskState, running: int) -> list[float]:
         """See `Paces`."""
-        each: list[float] = (self.table(at)[jobs] / np.maximum(jobs, 1)).tolist()
+        jobs = self._by_size(here)
+        each: list[float] = np.repeat(self.table(at)[jobs] / np.maximum(jobs, 1), self.order).tolist()
         return each
 
-    def busy(self, at: int, jobs: tuple[int, ...], running: int) -> tuple[float, float]:
+    def busy(self, at: int, here: DiskState, running: int) -> tuple[float, float]:
         """See `Paces`."""
         io, cpu = self.times(at)
-        done = self.table(at)[jobs]
+        done = self.table(at)[self._by_size(here)]
         p = np.array(self.arrangement.size_classes)
         return float(done @ (cpu * p)), float(done @ io) * self.arrangement.disk_sizes[at]

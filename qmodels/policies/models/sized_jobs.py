@@ -45,7 +45,7 @@ class SizedClass:
 
 
 def sized_classes(
-    workload: Workload, p: float, d: float, least_rounds: int = 1, *, blocking: bool = False
+    workload: Workload, p: float, d: float, least_rounds: int = 1
 ) -> tuple[SizedClass, ...] | None:
     """Return the classes of a workload without laws of bursts; None where they are too many.
 
@@ -56,9 +56,6 @@ def sized_classes(
         Processors and disks of a job while all partitions are taken.
     least_rounds : int
         Rounds of bursts that a job is made up of, at least.
-    blocking : bool
-        Whether a single burst matters as much as a job's whole time. The bursts of a class vary
-        more than its jobs' times, so no sizes keep the moments of both: these are halfway between.
 
     Returns
     -------
@@ -77,8 +74,6 @@ def sized_classes(
             return None
         if second > workload.demand.moment(2) * (1.0 + 5.0 * _ALIKE):
             return None
-        if blocking:
-            second, third = np.sqrt(2.0 * second), np.sqrt(6.0 * third)
         for share, size in _two_sizes(workload.demand.moment(2) / second, workload.demand.moment(3) / third):
             found.append(SizedClass(weight * share, at, size, rounds, max(phases, rounds)))
     return tuple(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from math import comb
 from typing import Final, Literal, NamedTuple
@@ -21,6 +21,7 @@ from qmodels.policies.models.crowding import Disks
 from qmodels.policies.models.demand import simpler_laws
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.shared_disk import sharing_throughput
+from qmodels.policies.models.sized_jobs import sized_classes
 from qmodels.policies.models.stage_counts import Counts, StagedJobs
 from qmodels.policies.models.time_sharing_loads import VARIABLE, two_branches
 from qmodels.policies.system import Arrangement, Workload
@@ -180,9 +181,20 @@ def counted_jobs(case: Case) -> Iterator[CountedJobs]:
     in_turn = _in_turn(case)
     for law, said in _laws(workload, in_turn=in_turn):
         classes = _classes(workload, law, by_size=in_turn)
-        long = _long(case, classes) if in_turn else []
-        for number in range(len(long), -1, -1):
-            yield CountedJobs(case, classes, said, in_turn=in_turn, long=long[:number])
+        for cut in (_sized(case, law), classes) if in_turn else (classes,):
+            long = _long(case, cut) if in_turn else []
+            for number in range(len(long), 0 if cut is not classes else -1, -1):
+                yield CountedJobs(case, cut, said, in_turn=in_turn, long=long[:number])
+
+
+def _sized(case: Case, law: PhaseType) -> list[JobClass]:
+    """Return the programs cut by size so that bursts one by one make up the law; none where they cannot."""
+    workload = replace(case.workload, demand=law)
+    sized = sized_classes(workload, *case.policy.allotment(case.system)) or ()
+    if any(x.rounds > 1 for x in sized):
+        return []
+    programs = [program for _, program in parts(workload.program)]
+    return [JobClass(x.weight, programs[x.program], PhaseType.exponential(mean=1.0), x.size) for x in sized]
 
 
 def _counted(case: Case) -> CountedJobs | None:
@@ -192,6 +204,8 @@ def _counted(case: Case) -> CountedJobs | None:
 
 def _long(case: Case, classes: list[JobClass]) -> list[int]:
     """Return the classes whose transfers are so long that others wait for them, the longest first."""
+    if not classes:
+        return []
     at = case.policy.allotment(case.system)
     phases = np.array([each.phases for each in classes])
     bursts = np.array([each.times(*at)[0] for each in classes]) / phases

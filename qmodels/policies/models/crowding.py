@@ -6,6 +6,7 @@ partitions serve those that transfer follows from how the jobs crowd on them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from math import comb
 from typing import Final
@@ -180,16 +181,26 @@ class Disks:
             rate = float(lying.probabilities[k] @ done)
             cpu, io = float(self.program.mean_cpu(p, d)), float(self.program.mean_io(p, d))
             found.append((rate, rate * cpu * p, rate * io * d))
-        rates, processors, disks = np.array(found).T
-        speeds = rates / np.maximum(np.arange(c + 1), 1)
-        centre = sharing_centre(law, c, speeds)
-        sizes = np.diff(centre.starts)
-        return RunningChain(
-            centre,
-            np.repeat(processors, sizes),
-            np.repeat(disks, sizes),
-            at_one_speed=(law, speeds[1:]),
-        )
+        return chain_at_one_speed(law, found)
+
+
+def chain_at_one_speed(law: PhaseType, rows: Sequence[tuple[float, float, float]]) -> RunningChain:
+    """Return the chain of jobs whose whole time has one law, each at the mean speed of k jobs.
+
+    Of each k = 0, 1, ... are given the jobs completed per second, the processors that compute and the
+    disks that transfer.
+    """
+    c = len(rows) - 1
+    rates, processors, disks = np.array(rows).T
+    speeds = rates / np.maximum(np.arange(c + 1), 1)
+    centre = sharing_centre(law, c, speeds)
+    sizes = np.diff(centre.starts)
+    return RunningChain(
+        centre,
+        np.repeat(processors, sizes),
+        np.repeat(disks, sizes),
+        at_one_speed=(law, speeds[1:]),
+    )
 
 
 def _stages_by_running(arrangement: Arrangement, shape: JobShape) -> list[JobStages]:

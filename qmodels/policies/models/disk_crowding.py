@@ -7,7 +7,7 @@ partitions, and that follows from a small chain of its own: the occupancy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import pairwise
@@ -35,11 +35,13 @@ class DiskRooms:
 
     rooms: tuple[int, ...]  #: most jobs on each disk partition, in falling order
     max_running: int  #: most jobs that run on all of them
+    kinds: tuple[Hashable, ...] = ()  #: what tells them apart besides, one for each
 
     @property
     def groups(self) -> list[slice]:
-        """Disk partitions next to each other that take equally many."""
-        edges = [n for n in range(1, len(self.rooms)) if self.rooms[n] != self.rooms[n - 1]]
+        """Disk partitions next to each other that are alike."""
+        kinds = list(zip(self.rooms, self.kinds or self.rooms, strict=True))
+        edges = [n for n in range(1, len(kinds)) if kinds[n] != kinds[n - 1]]
         return [slice(a, b) for a, b in pairwise([0, *edges, len(self.rooms)])]
 
     def crowds(self) -> list[list[Crowd]]:
@@ -156,7 +158,7 @@ def _at_work(crowd: Crowd) -> Array:
 
 
 #: Transfers and completions: jobs per second that a disk partition with y jobs completes, for
-#: y = 0, 1, ..., while k jobs run altogether.
+#: y = 0, 1, ..., while k jobs run altogether; one row for all of them, or a row for each.
 Completions = Callable[[int], Array]
 
 
@@ -178,6 +180,12 @@ def completions(cpu: float, io: float, most: int) -> Array:
     return np.array(found)
 
 
+def of_each(rates: Array, rooms: DiskRooms) -> Array:
+    """Return completions of each disk partition, (partitions, y), given one row for all or a row each."""
+    rows = np.atleast_2d(rates)
+    return np.broadcast_to(rows, (len(rooms.rooms), rows.shape[1]))
+
+
 def crowding(rooms: DiskRooms, rates: Completions, arrival_rate: float | None) -> Crowding:
     """How the running jobs lie while jobs arrive at a rate, or always wait (None).
 
@@ -185,7 +193,7 @@ def crowding(rooms: DiskRooms, rates: Completions, arrival_rate: float | None) -
     ----------
     rooms : DiskRooms
     rates : callable
-        ``rates(k)[y]``, see `Completions`.
+        ``rates(k)[y]``, or ``rates(k)[l, y]`` on disk partition l, see `Completions`.
     arrival_rate : float, optional
         Jobs per second, taken as a Poisson stream. None: there is always a job waiting, and only
         the law with all partitions taken is meant; the others are left even.
@@ -198,11 +206,11 @@ def crowding(rooms: DiskRooms, rates: Completions, arrival_rate: float | None) -
     place = [{crowd: at for at, crowd in enumerate(level)} for level in crowds]
     down: list[Array] = []
     for k in range(1, c + 1):
-        own = rates(k)
+        own = of_each(rates(k), rooms)
         block = np.zeros((len(crowds[k]), len(crowds[k - 1])))
         for row, crowd in enumerate(crowds[k]):
             for at, left in rooms.left(crowd):
-                block[row, place[k - 1][left]] += own[crowd[at]]
+                block[row, place[k - 1][left]] += own[at, crowd[at]]
         down.append(block)
     up: list[Array] = []
     for k in range(c):

@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 
 from phasefit import PhaseType
-from qmodels.networks.occupancy import sharing_centre
 from qmodels.networks.sizes import check_queue
 from qmodels.policies.base import groups_at_work
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
+from qmodels.policies.models.crowding import chain_at_one_speed
 from qmodels.policies.models.disk_counts import DiskPartitions, count_states, running_on_disks
 from qmodels.policies.models.job_stages import JobStages
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
@@ -52,16 +52,10 @@ class SpeedScaled(AbstractModel):
 def _at_one_speed(case: Case, demand: PhaseType) -> RunningChain:
     """Return the chain of jobs that all get on at the same speed."""
     jobs = case.jobs
-    max_running = jobs.throughput.size
-    check_queue("demand", max_running, demand.order, case.workload.arrivals.order, case.memory)
-    centre = sharing_centre(demand, max_running, np.concatenate([[0.0], jobs.speeds]))
-    sizes = np.diff(centre.starts)
-    return RunningChain(
-        centre,
-        np.repeat([0.0, *jobs.processors_busy], sizes),
-        np.repeat([0.0, *jobs.disks_busy], sizes),
-        at_one_speed=(demand, jobs.speeds),
-    )
+    order = case.workload.arrivals.order
+    check_queue("demand", jobs.throughput.size, demand.order, order, case.memory)
+    rows = zip(jobs.throughput, jobs.processors_busy, jobs.disks_busy, strict=True)
+    return chain_at_one_speed(demand, [(0.0, 0.0, 0.0), *rows])
 
 
 def _by_size(case: Case, demand: PhaseType) -> RunningChain:

@@ -61,7 +61,7 @@ class Case:
     @cached_property
     def demand(self) -> tuple[PhaseType, tuple[str, ...]]:
         """See `demand_law`."""
-        return demand_law(self.policy, self.system, self.workload)
+        return demand_law(self.policy, self.system, self.workload, self.memory)
 
     @property
     def capacity(self) -> float:

@@ -7,8 +7,8 @@ from typing import Final
 
 from phasefit import PhaseType, match_moments
 from qmodels.errors import InfeasibleMomentsError, ModelError
-from qmodels.memory import MOST_SECONDS
-from qmodels.networks.sizes import occupancy_counts, queue_seconds
+from qmodels.memory import MOST_SECONDS, memory_limit
+from qmodels.networks.sizes import occupancy_counts, queue_memory, queue_seconds
 from qmodels.policies.base import AbstractPolicy, running_jobs
 from qmodels.policies.models.job_stages import MOST_STAGES, count_stages, job_stages, routes
 from qmodels.policies.models.mixes import allotments, machine_allotments, mixed_demand, scale_alike
@@ -20,11 +20,12 @@ _KEPT: Final = 800
 
 
 def demand_law(
-    policy: AbstractPolicy, system: System, workload: Workload
+    policy: AbstractPolicy, system: System, workload: Workload, memory: float | None = None
 ) -> tuple[PhaseType, tuple[str, ...]]:
     """Law of a job's demand, of mean one, for the speed-scaled model; and how it was simplified.
 
-    Of jobs that are each one of several programs, or whose bursts have laws of their own, it is
+    The law of a workload is kept as long as its chain can be solved at all, or where `memory` was
+    given. Of jobs that are each one of several programs, or whose bursts have laws of their own, it is
     the law of a job's whole time on the allotment it has with all partitions taken and no disk
     shared.
     """
@@ -34,7 +35,13 @@ def demand_law(
             f"a job of more than {MOST_STAGES} stages has no law that could be handled; use fewer phases "
             f"or phase_count = Geometric(mean)"
         )
-    return (full, ()) if full is workload.demand else reduced_law(full, policy, system, workload)
+    if full is workload.demand:
+        jobs = running_jobs(policy, system, workload).throughput.size
+        sizes = workload.arrivals.order * occupancy_counts(jobs, full.order)
+        solved = queue_seconds(sizes) <= MOST_SECONDS and queue_memory(sizes) <= memory_limit()
+        if memory is not None or solved:
+            return full, ()
+    return reduced_law(full, policy, system, workload)
 
 
 def time_alone(workload: Workload, p: float, d: float) -> PhaseType | None:

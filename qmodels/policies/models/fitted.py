@@ -26,7 +26,6 @@ from qmodels.policies.base import running_jobs
 from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.demand import demand_law, simpler_laws, time_alone
 from qmodels.policies.models.mixes import mixed_demand
-from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
 
@@ -54,9 +53,8 @@ def own_demand(solved: SolvedQueue) -> PhaseType | None:
     -------
     PhaseType or None
         Of mean one; None where the demand was given as the chain has it, where it is not all of the
-        job, or the running jobs are counted by stage, which all have in common. Of the programs of a
-        mix, and of bursts with laws of their own, it is the law of the time alone, where the chain has
-        one that was simplified.
+        job, or the running jobs are counted by stage, which all have in common. Where the chain has a
+        law that was simplified it is the law of a job's time alone.
     """
     whole = whole_time(solved)
     if whole is not None:
@@ -80,17 +78,17 @@ def whole_time(solved: SolvedQueue) -> PhaseType | None:
     """Return the law of a job's time where the chain of all at one speed has a simpler one; else None.
 
     It is that of a mix's programs, or of bursts with laws of their own, on the allotment of a full
-    machine; or the nearest to it that is not too large.
+    machine, or a demand that was given; or the nearest to it that is not too large.
 
     Parameters
     ----------
     solved : SolvedQueue
     """
     workload, known = solved.workload, solved.queue.running.at_one_speed
-    if known is None or not (workload.has_bursts or len(parts(workload.program)) > 1):
+    if known is None:
         return None
     full = time_alone(workload, *solved.policy.allotment(solved.system))
-    if full is None or full is workload.demand:
+    if full is None or (full is workload.demand and full.fitted_to is not None):
         return None
     for law, _ in simpler_laws(full):
         if known[0].order < law.order <= _MOST_ALONE:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property, reduce
 from math import comb
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit import PhaseType
+from phasefit import PhaseType, convolve
 from qmodels.errors import ModelError
 from qmodels.networks.occupancy import Occupancies
 from qmodels.networks.sizes import occupancy_counts
@@ -21,11 +21,11 @@ from qmodels.policies.models.crowding import Disks
 from qmodels.policies.models.demand import simpler_laws
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.shared_disk import sharing_throughput
-from qmodels.policies.models.sized_jobs import sized_classes
+from qmodels.policies.models.sized_jobs import ALIKE, alternating, two_sizes
 from qmodels.policies.models.stage_counts import Counts, StagedJobs
 from qmodels.policies.models.time_sharing_loads import VARIABLE, two_branches
 from qmodels.policies.system import Arrangement, Workload
-from qmodels.programs import AbstractProgram
+from qmodels.programs import AbstractProgram, Program
 from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
@@ -39,6 +39,8 @@ _MOST_CONTENTS: Final = 1000
 _NEAR: Final = 0.2
 #: Transfers that are so many times longer than the mean hold up those behind them.
 _LONG: Final = 1.2
+#: A demand so variable that in which working set a large job is matters to those behind it.
+_BLOCKING: Final = 5.0
 #: Shares of I/O in a job's time, and capacities, that differ by less are one.
 _SAME: Final = 1e-9
 
@@ -125,17 +127,19 @@ def _unlike(case: Case) -> bool:
 
 @dataclass(frozen=True)
 class JobClass:
-    """Jobs of one program, or of one branch of its demand."""
+    """Jobs of one program, or of one branch of its demand, or these in one of their working sets."""
 
-    weight: float  #: probability that a job is of it
+    weight: float  #: probability that a job is of it, at one time or another
     program: AbstractProgram
     law: PhaseType  #: of a job's time, in units of a mean job of the class
     size: float  #: mean time over that of a mean job of the program
+    first: bool = True  #: whether a job begins in it
+    last: bool = True  #: whether it ends there; else it goes on in the next class of a list
 
     @property
     def phases(self) -> float:
         """Bursts of each kind of a job."""
-        return max(1.0, float(self.program.mean_phases))
+        return _phases(self.program)
 
     def times(self, p: float, d: float) -> tuple[float, float]:
         """Return mean I/O and mean computation of a job alone on p processors and d disks."""
@@ -181,20 +185,54 @@ def counted_jobs(case: Case) -> Iterator[CountedJobs]:
     in_turn = _in_turn(case)
     for law, said in _laws(workload, in_turn=in_turn):
         classes = _classes(workload, law, by_size=in_turn)
-        for cut in (_sized(case, law), classes) if in_turn else (classes,):
+        # of less variable demands the small jobs count, which are not cut by working set
+        cuts = [_sized(case, law, by_set=True)] if in_turn and law.scv > _BLOCKING else []
+        cuts += [_sized(case, law, by_set=False)] if in_turn else []
+        for cut in (*cuts, classes):
             long = _long(case, cut) if in_turn else []
             for number in range(len(long), 0 if cut is not classes else -1, -1):
                 yield CountedJobs(case, cut, said, in_turn=in_turn, long=long[:number])
 
 
-def _sized(case: Case, law: PhaseType) -> list[JobClass]:
-    """Return the programs cut by size so that bursts one by one make up the law; none where they cannot."""
-    workload = replace(case.workload, demand=law)
-    sized = sized_classes(workload, *case.policy.allotment(case.system)) or ()
-    if any(x.rounds > 1 for x in sized):
-        return []
-    programs = [program for _, program in parts(workload.program)]
-    return [JobClass(x.weight, programs[x.program], PhaseType.exponential(mean=1.0), x.size) for x in sized]
+def _sized(case: Case, law: PhaseType, *, by_set: bool) -> list[JobClass]:
+    """Return the programs cut by size so that bursts one by one make up the law; none where they cannot.
+
+    Jobs of a size whose transfers hold up others are cut by working set too, if `by_set`.
+    """
+    at, found = case.policy.allotment(case.system), []
+    mixed = parts(case.workload.program)
+    mean = sum(w * float(x.mean_io(*at)) for w, x in mixed) / sum(w * float(x.mean_phases) for w, x in mixed)
+    for weight, program in mixed:
+        sets = _sets(program) if by_set else [program]
+        alone = reduce(
+            convolve,
+            [alternating(float(x.mean_io(*at)), float(x.mean_cpu(*at)), _phases(x), 1).law() for x in sets],
+        )
+        second, third = (alone.moment(k) / alone.mean**k for k in (2, 3))
+        if second > law.moment(2) * (1.0 + ALIKE):
+            return []
+        if law.scv > _BLOCKING:
+            # Bursts of a class vary more than its jobs' times, so no sizes keep the moments of both:
+            # where single ones matter as much these are halfway between.
+            second, third = np.sqrt(2.0 * second), np.sqrt(6.0 * third)
+        for share, size in two_sizes(law.moment(2) / second, law.moment(3) / third):
+            bursts = [size * float(x.mean_io(*at)) / _phases(x) for x in sets]
+            own = sets if max(bursts) > _LONG * mean else [program]
+            for n, x in enumerate(own):
+                ends = n == 0, n == len(own) - 1
+                found.append(JobClass(weight * share, x, PhaseType.exponential(mean=1.0), size, *ends))
+    return found if not by_set or not all(x.first for x in found) else []
+
+
+def _sets(program: AbstractProgram) -> list[AbstractProgram]:
+    """Return the working sets of a program that goes through them once, as programs of their own."""
+    if not isinstance(program, Program) or program.phase_count is not None:
+        return [program]
+    return [Program([each]) for each in program.working_sets]
+
+
+def _phases(program: AbstractProgram) -> float:
+    return max(1.0, float(program.mean_phases))
 
 
 def _counted(case: Case) -> CountedJobs | None:
@@ -260,15 +298,21 @@ class CountedJobs:
         alpha, exits, jumps = np.zeros(self.order), np.zeros(self.order), np.zeros((self.order,) * 2)
         for (r, part), here in zip(self.kinds, map(slice, starts[:-1], starts[1:]), strict=True):
             each = self.classes[r]
-            if part != "computation":
+            if part != "computation" and each.first:
                 alpha[here] = each.weight * each.law.alpha
-            if part == "whole":
-                jumps[here, here], exits[here] = each.law.jumps, each.law.exit
-            elif part == "transfer":
+            if part == "transfer":
                 jumps[here.start, here.stop] = 1.0
+                continue
+            ends = each.law.exit
+            if part == "whole":
+                jumps[here, here] = each.law.jumps
             else:
-                exits[here] = 1.0 / each.phases
                 jumps[here.start, here.start - 1] = 1.0 - 1.0 / each.phases
+                ends = ends / each.phases
+            if each.last:
+                exits[here] = ends
+            else:
+                jumps[here, here.stop] += ends
         return alpha, jumps, exits
 
     @property

@@ -27,7 +27,7 @@ MOST_ROUNDS: Final = 6
 #: the points of the record of unlike jobs, see `tests.campaigns.unlike_grid`.
 _IN_ROUNDS: Final = 0.2
 #: Second moments that differ by less are taken as equal.
-_ALIKE: Final = 0.02
+ALIKE: Final = 0.02
 
 
 _EXPONENTIAL: Final = PhaseType.exponential(mean=1.0)
@@ -66,15 +66,15 @@ def sized_classes(
         io, cpu = float(program.mean_io(p, d)), float(program.mean_cpu(p, d))
         phases = max(1.0, float(program.mean_phases))
         for rounds in range(min(least_rounds, max(1, int(phases))), MOST_ROUNDS + 1):
-            alone = _alternating(io, cpu, max(phases, rounds), rounds).law()
+            alone = alternating(io, cpu, max(phases, rounds), rounds).law()
             second, third = (alone.moment(k) / alone.mean**k for k in (2, 3))
-            if second <= workload.demand.moment(2) * (1.0 + _ALIKE) or rounds >= phases:
+            if second <= workload.demand.moment(2) * (1.0 + ALIKE) or rounds >= phases:
                 break
         else:
             return None
-        if second > workload.demand.moment(2) * (1.0 + 5.0 * _ALIKE):
+        if second > workload.demand.moment(2) * (1.0 + 5.0 * ALIKE):
             return None
-        for share, size in _two_sizes(workload.demand.moment(2) / second, workload.demand.moment(3) / third):
+        for share, size in two_sizes(workload.demand.moment(2) / second, workload.demand.moment(3) / third):
             found.append(SizedClass(weight * share, at, size, rounds, max(phases, rounds)))
     return tuple(found)
 
@@ -100,11 +100,11 @@ def most_rounds(workload: Workload, p: float, d: float) -> int:
     return 2 if io <= _IN_ROUNDS * time else 1
 
 
-def _two_sizes(second: float, third: float) -> list[tuple[float, float]]:
-    """Probabilities and sizes of two classes with mean one and these moments."""
-    if second <= 1.0 + _ALIKE:
+def two_sizes(second: float, third: float) -> list[tuple[float, float]]:
+    """Return probabilities and sizes of two classes with mean one and these moments."""
+    if second <= 1.0 + ALIKE:
         return [(1.0, 1.0)]
-    third = max(third, second**2 * (1.0 + _ALIKE))
+    third = max(third, second**2 * (1.0 + ALIKE))
     total = (third - second) / (second - 1.0)
     product = total - second
     apart = np.sqrt(total**2 - 4.0 * product)
@@ -113,7 +113,7 @@ def _two_sizes(second: float, third: float) -> list[tuple[float, float]]:
     return [(float(share), float(small)), (float(1.0 - share), float(large))]
 
 
-def _alternating(
+def alternating(
     io: float,
     cpu: float,
     phases: float,
@@ -121,7 +121,7 @@ def _alternating(
     io_law: PhaseType = _EXPONENTIAL,
     cpu_law: PhaseType = _EXPONENTIAL,
 ) -> JobStages:
-    """Stages of a job whose bursts have these laws; a geometric number of them in each round."""
+    """Return the stages of a job whose bursts have these laws; a geometric number of them in each round."""
     laws = [
         (law, mean / phases, disk) for law, mean, disk in ((io_law, io, True), (cpu_law, cpu, False)) if mean
     ]
@@ -173,7 +173,7 @@ def stages_of(classes: tuple[SizedClass, ...], workload: Workload, p: float, d: 
         ]
     )
     blocks = [
-        _alternating(io * x.phases, cpu * x.phases, x.phases, x.rounds)
+        alternating(io * x.phases, cpu * x.phases, x.phases, x.rounds)
         for x, (io, cpu) in zip(classes, means.tolist(), strict=True)
     ]
     orders = [block.order for block in blocks]
@@ -199,7 +199,7 @@ def burst_stages(workload: Workload, p: float, d: float, rounds: int) -> StageTa
         return None
     phases = max(1.0, float(workload.program.mean_phases))
     rounds = min(rounds, max(1, int(phases)))
-    stages = _alternating(*means, phases, rounds, io, cpu)
+    stages = alternating(*means, phases, rounds, io, cpu)
     kind = np.tile(np.concatenate([np.arange(io.order), np.arange(cpu.order)]), rounds)
     bursts = [mean / phases / law.exit for mean, law in zip(means, (io, cpu), strict=True)]
     return StageTable(stages, kind, bursts[0], bursts[1], cpu.alpha, means[0] / phases)

@@ -136,8 +136,10 @@ class AbstractModel(abc.ABC):
     #: How the policies that it follows place a job that starts; None for any.
     placement: ClassVar[Placement | None] = None
 
-    #: Model whose followed jobs, as much slower as the mean is, stand for its own in percentiles.
+    #: Model whose followed jobs stand for its own in percentiles, and whether they are as much slower
+    #: as the mean is.
     followed_by: ClassVar[str] = ""
+    followed_slower: ClassVar[bool] = True
 
     def follows(self, policy: AbstractPolicy, arrangement: Arrangement, workload: Workload) -> bool:
         """Return whether the policy is of a kind that the model can follow.

@@ -28,6 +28,7 @@ class DiskClasses(AbstractModel):
     rank = 25
     placement = "fewest-at-disk"
     followed_by = "job-classes"
+    followed_slower = False  # the mean is longer by the few jobs that a long transfer holds up
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: as "job-classes", on few disk partitions of few jobs."""

@@ -235,8 +235,8 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     runs at the slowest speed, and those that arrive behind the job by then are few: next to a
     capacity the chain is many times smaller than that of the whole law.
 
-    In the states of a model of unequal partitions no job can be told from the others; where the
-    speed-scaled model has one speed for all, its percentiles are taken, as much larger as the mean is.
+    In the states of a model of who is on which partition no job can be told from the others; the
+    percentiles of a model where one can are taken, mostly as much larger as the mean is.
 
     Examples
     --------
@@ -251,7 +251,8 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
         return response_of(solved).percentile(q)
     if solved.built.model.followed_by or _cut_in_two(solved):
         other = _stand_in(solved)
-        return percentile_of(other, q, memory=memory) * (_mean(solved) / _mean(other))
+        slower = _mean(solved) / _mean(other) if solved.built.model.followed_slower else 1.0
+        return percentile_of(other, q, memory=memory) * slower
     try:
         share = probabilities("q", q)
     except ModelError:

@@ -25,7 +25,7 @@ class DiskClasses(AbstractModel):
     """In a stage of its demand, on its disk partition, beside the others there."""
 
     name = "disk-classes"
-    rank = 25
+    rank = 23
     placement = "fewest-at-disk"
     followed_by = "job-classes"
     followed_slower = False  # the mean is longer by the few jobs that a long transfer holds up

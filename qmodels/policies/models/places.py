@@ -37,7 +37,7 @@ class Places(AbstractModel):
     name = "places"
     rank = 35
     placement = "fewest-at-disk"
-    followed_by = "speed-scaled"
+    followed_by = "crowded-speeds"
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: partitions of unequal size, few enough to be followed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ S = TypeVar("S", bound=Hashable)
 def explored(
     empty: S,
     max_running: int,
-    moves: Callable[[S, int], list[tuple[int, S, float]]],
+    moves: Callable[[S, int], Iterable[tuple[int, S, float]]],
     busy: Callable[[S, int], tuple[float, float]],
 ) -> RunningChain:
     """Chain of the running jobs.

@@ -1,4 +1,4 @@
-"""Partitions as equal as can be: a job's speed is that of so many, by how they lie on the unequal ones."""
+"""One speed for all jobs that run, by how they lie on disk partitions that they share or that differ."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Array = NDArray[np.float64]
 
 
 @MODELS.register
-class UnevenPartitions(AbstractModel):
-    """In a stage of its demand, at the mean speed of so many jobs on partitions that are not all alike."""
+class CrowdedSpeeds(AbstractModel):
+    """In a stage of its demand, at the mean speed of so many jobs, by how they crowd on the partitions."""
 
-    name = "uneven-partitions"
+    name = "crowded-speeds"
     rank = 45
     by_demand = True
     placement = "fewest-at-disk"
 
     def suits(self, case: Case) -> bool:
-        """See `AbstractModel.suits`: processors or disks that do not divide among the partitions."""
+        """See `AbstractModel.suits`: several shared disk partitions, or partitions as equal as can be."""
         return not case.given and _lying(case) is not None
 
     def build(self, case: Case) -> BuiltModel:
@@ -40,7 +40,7 @@ class UnevenPartitions(AbstractModel):
         Raises
         ------
         ModelError
-            If all partitions are equal, were given sizes, or may hold jobs in too many ways.
+            If partitions were given sizes, all alike are not shared, or jobs may lie in too many ways.
 
         Notes
         -----
@@ -51,8 +51,8 @@ class UnevenPartitions(AbstractModel):
         lying = _lying(case)
         if lying is None:
             raise ModelError(
-                f'model="{self.name}" is for processors and disks that do not divide among few '
-                f'partitions; use model="speed-scaled"'
+                f'model="{self.name}" is for few disk partitions that jobs share, or that are as equal as '
+                f'can be; use model="speed-scaled"'
             )
         arrangement, (demand, reduced) = case.arrangement, case.demand
         order = case.workload.arrivals.order
@@ -66,61 +66,71 @@ class UnevenPartitions(AbstractModel):
 
 
 def _lying(case: Case) -> _Lying | None:
-    """Return how jobs lie on unequal partitions; None for equal ones, and for too many ways."""
+    """Return how jobs lie on the partitions; None where that does not matter, or for too many ways."""
     at = case.arrangement
-    equal = len(set(at.partition_sizes)) == 1 and len(set(at.disk_sizes)) == 1
-    if at.repartitioned or at.sizes or equal:
+    alike = at.repartitioned or len(set(at.partition_sizes)) == 1
+    alike = alike and len(set(at.disk_sizes)) == 1
+    if len(set(at.sizes or ())) > 1 or (alike and (at.private or at.used_disk_partitions == 1)):
         return None
     lying = _Lying(case)
     return lying if lying.rooms.count() <= MOST_CROWDS else None
 
 
 class _Lying:
-    """How jobs lie on disk partitions that are unlike in disks or in processor partitions."""
+    """How jobs lie on disk partitions, some of which may have more disks or larger processor partitions."""
 
     def __init__(self, case: Case) -> None:
-        at, self.program = case.arrangement, case.workload.program
-        used = at.used_disk_partitions
-        # a disk partition has the processor partitions of its number, and `used` more, and so on
-        each = sorted(
-            ((at.partition_sizes[n::used], at.disk_sizes[n]) for n in range(used)),
-            key=lambda x: -len(x[0]),
-        )
-        self.processors, self.disks = zip(*each, strict=True)
-        rooms = tuple(len(sizes) for sizes in self.processors)
-        self.rooms = DiskRooms(rooms, at.max_running, tuple(each))
+        self.at, self.program = case.arrangement, case.workload.program
+        used = self.at.used_disk_partitions
+        # a disk partition has the processor partitions of its number, and `used` more, and so on; those
+        # of processors that are divided anew are as large as the number of jobs says
+        sizes = [() if self.at.repartitioned else self.at.partition_sizes[n::used] for n in range(used)]
+        rooms = [sum(slots) for slots in self.at.slots]
+        each = sorted(zip(rooms, self.at.disk_sizes, sizes, strict=True), key=lambda x: -x[0])
+        #: number, and what tells them apart, of unlike disk partitions; and of which kind each is
+        self.unlike = list(dict.fromkeys(each))
+        self.kind = [self.unlike.index(x) for x in each]
+        self.rooms = DiskRooms(tuple(x[0] for x in each), self.at.max_running, tuple(x[1:] for x in each))
         self.work = cache(self._work)
 
-    def _work(self, at: int, arrival_rate: float | None) -> Array:
-        """Return completions, processors and disks at work by the jobs of a disk partition, (3, y).
+    def _work(self, k: int, arrival_rate: float | None) -> Array:
+        """Return completions, processors and disks at work by the jobs of each kind, (kinds, 3, y).
 
         Those on processor partitions of one size get on as if all were on such.
         """
-        sizes, d, most = self.processors[at], self.disks[at], max(self.rooms.rooms)
-        kinds = sorted(set(sizes), reverse=True)  # one or two, a processor apart
-        room = [sizes.count(p) for p in kinds]
-        jobs, each = np.arange(most + 1), np.zeros((len(kinds), 3, most + 1))
-        for n, p in enumerate(kinds):
-            cpu, io = float(self.program.mean_cpu(p, d)), float(self.program.mean_io(p, d))
-            rate = completions(cpu, io, most) / np.maximum(jobs, 1)
-            each[n] = rate, rate * cpu * p, rate * io * d
-        on = np.minimum(jobs, room[0])[None] if len(kinds) == 2 else jobs[None]
-        if len(kinds) == 2 and arrival_rate is not None:
-            share = arrival_rate / len(self.rooms.rooms)
-            on = _on_the_larger(room[0], room[1], each[:, 0], share, most)[None]
-        on = np.concatenate([on, jobs[None] - on])[: len(kinds)]
-        return np.asarray((on[:, None] * each).sum(axis=0))
+        most, found = max(self.rooms.rooms), []
+        jobs = np.arange(most + 1)
+        for _, d, sizes in self.unlike:
+            if not sizes:
+                sizes = (self.at.mean_processors(k),) * most
+            kinds = sorted(set(sizes), reverse=True)  # one or two, a processor apart
+            each = np.zeros((len(kinds), 3, most + 1))
+            for n, p in enumerate(kinds):
+                cpu, io = float(self.program.mean_cpu(p, d)), float(self.program.mean_io(p, d))
+                rate = completions(cpu, io, most) / np.maximum(jobs, 1)
+                each[n] = rate, rate * cpu * p, rate * io * d
+            larger = sizes.count(kinds[0])
+            on = np.minimum(jobs, larger).astype(float)
+            if len(kinds) == 2 and arrival_rate is not None:
+                share = arrival_rate / len(self.rooms.rooms)
+                on = _on_the_larger(larger, len(sizes) - larger, each[:, 0], share, most)
+            parts = [on, jobs - on] if len(kinds) == 2 else [jobs]
+            found.append(sum(part * own for part, own in zip(parts, each, strict=True)))
+        return np.array(found)
 
     def chain(self, law: PhaseType, arrival_rate: float | None) -> RunningChain:
         """Return the chain of jobs of one law at an arrival rate, or while jobs always wait."""
-        every = np.arange(len(self.rooms.rooms))
-        first = {kind: n for n, kind in reversed(list(enumerate(self.rooms.kinds)))}
-        work = np.array([self.work(first[kind], arrival_rate) for kind in self.rooms.kinds])
-        lying = crowding(self.rooms, lambda k: work[:, 0], arrival_rate)
-        rows = [(0.0, 0.0, 0.0)]
-        for crowds, chances in zip(lying.crowds[1:], lying.probabilities[1:], strict=True):
-            done = np.array([work[every, :, list(x)].sum(axis=0) for x in crowds])
-            rows.append(tuple((chances @ done).tolist()))
+
+        def work(k: int) -> Array:
+            return np.asarray(self.work(k if self.at.repartitioned else 1, arrival_rate)[self.kind])
+
+        lying = crowding(self.rooms, lambda k: work(k)[:, 0], arrival_rate)
+        rows, every = [(0.0, 0.0, 0.0)], np.arange(len(self.kind))
+        for k, (crowds, chances) in enumerate(zip(lying.crowds, lying.probabilities, strict=True)):
+            if k:
+                own = work(k)
+                done = np.array([own[every, :, list(x)].sum(axis=0) for x in crowds])
+                rows.append(tuple((chances @ done).tolist()))
         return chain_at_one_speed(law, rows)
 
 

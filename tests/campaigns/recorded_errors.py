@@ -173,8 +173,7 @@ def rows_on_record() -> pd.DataFrame:
     known = pd.read_csv(FOLDER / "recorded-errors.csv")
     unlike = pd.read_csv(FOLDER / "unlike-models.csv")
     # models that only such systems have
-    other = unlike.model.isin(["job-classes", "places"])
-    other |= (unlike.model == "burst-classes") & ~unlike.policy.str.startswith("TS")
+    other = unlike.model.isin(["disk-classes", "blocked-disks", "job-classes", "places"])
     kept = unlike[unlike.judge & unlike.kind.isin(STATED) & ~other]
     return pd.concat([known, kept], ignore_index=True)
 

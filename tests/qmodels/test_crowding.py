@@ -239,7 +239,7 @@ def test_what_it_cannot_follow_is_refused_with_a_way_out():
         predict(SP(2, 1), System(4, 2), Workload(SHRINKING), load=0.1, model="crowding")
     with pytest.raises(ModelError, match="no chain of this kind"):
         predict(TimeSharing(2, 1), System(4, 2), work, arrival_rate=0.1, model="crowding")
-    assert predict(SP(4, 2), fcfs, work, arrival_rate=0.1).model == "speed-scaled"
+    assert predict(SP(4, 2), fcfs, work, arrival_rate=0.1).model == "crowded-speeds"
 
 
 def test_bursts_of_high_order_and_arrivals_of_any_law_are_followed():

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -333,10 +335,20 @@ def test_laws_with_an_atom_at_zero_are_refused(reference):
         Workload(reference.program, PhaseType([0.9], [[-1.0]]))
 
 
-def test_a_demand_of_high_order_on_many_partitions_says_what_to_do(reference):
-    work = Workload(reference.program, match_moments(1.0, 1.02))
+def test_a_demand_of_high_order_on_many_partitions_is_simplified_and_says_so(reference):
+    demand = match_moments(1.0, 1.1)
+    work = Workload(reference.program, demand)
+    found = predict(SP(16, 16), MACHINE, work, load=0.1)
+    assert found.method == "approximate"
+    assert re.search(r"a demand of scv 0.1 taken as Erlang of \d phases", found.reduction)
+    alone = predict(SP(1, 1), MACHINE, work, load=1e-6)
+    assert "scv" not in alone.reduction
+    # hardly any job waits: the followed job keeps the law that was given
+    mean = predict(SP(16, 16), MACHINE, work, load=1e-6).mean_response
+    found = predict(SP(16, 16), MACHINE, work, load=1e-6).percentile(0.95)
+    assert found == pytest.approx(mean * demand.ppf(0.95), rel=1e-4)
     with pytest.raises(MemoryBudgetError, match="lower order"):
-        predict(SP(16, 16), MACHINE, work, load=0.1)
+        predict(SP(16, 16), MACHINE, work, load=0.1, memory=1e8)
 
 
 ODD = [None, np.nan, np.inf, -1, 0, "x", [1], object(), 1e400]

@@ -111,7 +111,7 @@ def test_places_have_percentiles_where_sizes_are_nearly_equal():
     work = Workload.from_scv(Program([Phase(io=4.0, cpu=16.0)]), demand_scv=3.0)
     found = predict(SpaceSharing(3, 2), System(10, 3), work, load=0.4)
     assert found.model == "places"
-    one = predict(SpaceSharing(3, 2), System(10, 3), work, load=0.4, model="speed-scaled")
+    one = predict(SpaceSharing(3, 2), System(10, 3), work, load=0.4, model="crowded-speeds")
     assert found.percentile(0.95) / one.percentile(0.95) == pytest.approx(
         found.mean_response / one.mean_response, rel=1e-9
     )

@@ -28,7 +28,6 @@ class CrowdedSpeeds(AbstractModel):
     name = "crowded-speeds"
     rank = 45
     by_demand = True
-    placement = "fewest-at-disk"
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: several shared disk partitions, or partitions as equal as can be."""
@@ -40,7 +39,8 @@ class CrowdedSpeeds(AbstractModel):
         Raises
         ------
         ModelError
-            If partitions were given sizes, all alike are not shared, or jobs may lie in too many ways.
+            If partitions were given sizes, all alike are not shared, hold several jobs at a time, or
+            jobs may lie in too many ways.
 
         Notes
         -----
@@ -68,6 +68,8 @@ class CrowdedSpeeds(AbstractModel):
 def _lying(case: Case) -> _Lying | None:
     """Return how jobs lie on the partitions; None where that does not matter, or for too many ways."""
     at = case.arrangement
+    if at.multiprogramming > 1:
+        return None
     alike = at.repartitioned or len(set(at.partition_sizes)) == 1
     alike = alike and len(set(at.disk_sizes)) == 1
     if len(set(at.sizes or ())) > 1 or (alike and (at.private or at.used_disk_partitions == 1)):

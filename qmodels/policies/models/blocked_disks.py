@@ -24,11 +24,11 @@ Array = NDArray[np.float64]
 State = tuple[int, int, int, int]
 
 #: Probability of more large jobs at a time than are followed.
-_MORE: Final = 1e-3
+_MORE: Final = 1e-4
 #: Large jobs at a time up to which they are followed, and in the mean at the capacity, if none had to
 #: wait; and states of all levels.
-_MOST_LARGE, _MOST_OFFERED = 6, 3.0
-_MOST_STATES: Final = 25_000
+_MOST_LARGE, _MOST_OFFERED = 8, 3.0
+_MOST_STATES: Final = 60_000
 #: Part of what disk partitions can carry at which it is looked how jobs lie on few of them.
 _NEARLY_ALL: Final = 0.95
 

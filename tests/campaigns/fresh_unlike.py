@@ -2,7 +2,8 @@
 
 ``python -m tests.campaigns.fresh_unlike turns`` draws sixty under time sharing by the rule of
 `tests.campaigns.unlike_points` with a seed of its own, simulates them, predicts them and writes
-``fresh-turns.csv``; ``spaces`` does so for others under space sharing and dynamic partitioning. With
+``fresh-turns.csv``; ``spaces`` and ``others`` do so under space sharing and dynamic partitioning, the
+latter drawn after the models had been changed for two of the former. With
 ``again`` those of the record are predicted anew, beside the simulations that are there. Rule, counts
 and seed were written down before any of them was simulated.
 """
@@ -21,6 +22,10 @@ from tests.campaigns.unlike_grid import in_turn, judged, simulated, summary
 FRESH: Final = {
     "turns": ({"TS demand": 22, "TS mix": 22, "TS without I/O": 8, "TS bursts": 8}, 361_936),
     "spaces": ({"SP demand": 32, "SP mix": 32, "DP demand": 16, "DP mix": 16}, 362_036),
+    "others": (
+        {"SP demand": 16, "SP mix": 16, "SP unequal": 8, "SP indivisible": 12, "DP demand": 8, "DP mix": 8},
+        363_036,
+    ),
 }
 
 

@@ -11,8 +11,8 @@ from qmodels.policies import DynamicPartitioning, SpaceSharing, System, TimeShar
 from qmodels.policies.base import running_jobs
 from qmodels.policies.models.base import Case
 from qmodels.policies.models.blocked_disks import _Blocked, _counted, _more_than, _Moves
-from qmodels.policies.models.crowded_speeds import _on_the_larger
 from qmodels.policies.models.job_classes import counted_jobs
+from qmodels.policies.models.larger_partitions import on_the_larger
 from qmodels.programs import Burst, Phase, Program, WorkingSet, WorkloadMix
 
 FCFS = System(16, 4, disk_discipline="fcfs")
@@ -26,7 +26,7 @@ def case_of(policy, system, workload):
 def test_the_larger_partition_is_taken_first_as_a_first_server_is():
     # of servers that are tried in order, many enough, the first is busy a / (1 + a) of the time
     offered, most = 1.5, 40
-    on = _on_the_larger(1, most - 1, np.ones((2, most + 1)), offered, most)
+    on = on_the_larger(1, most - 1, np.ones((2, most + 1)), offered, most)
     poisson = np.cumprod([1.0, *(offered / np.arange(1, most + 1))])
     assert poisson @ on / poisson.sum() == pytest.approx(offered / (1.0 + offered), rel=1e-9)
     assert on[0] == 0.0

@@ -6,15 +6,14 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from phasefit import PhaseType
 from qmodels.errors import ModelError
-from qmodels.markov import solve_chain
 from qmodels.networks.sizes import check_queue
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.crowding import MOST_CROWDS, chain_at_one_speed
 from qmodels.policies.models.disk_crowding import DiskRooms, completions, crowding
+from qmodels.policies.models.larger_partitions import on_the_larger
 from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED
 
@@ -115,7 +114,7 @@ class _Lying:
             on = np.minimum(jobs, larger).astype(float)
             if len(kinds) == 2 and arrival_rate is not None:
                 share = arrival_rate / len(self.rooms.rooms)
-                on = _on_the_larger(larger, len(sizes) - larger, each[:, 0], share, most)
+                on = on_the_larger(larger, len(sizes) - larger, each[:, 0], share, most)
             parts = [on, jobs - on] if len(kinds) == 2 else [jobs]
             found.append(sum(part * own for part, own in zip(parts, each, strict=True)))
         return np.array(found)
@@ -134,28 +133,3 @@ class _Lying:
                 done = np.array([own[every, :, list(x)].sum(axis=0) for x in crowds])
                 rows.append(tuple((chances @ done).tolist()))
         return chain_at_one_speed(law, rows)
-
-
-def _on_the_larger(larger: int, others: int, speeds: Array, arrival_rate: float, most: int) -> Array:
-    """Return the mean number of jobs on the larger partitions by that of all, (most + 1,).
-
-    A job starts on a larger one if there is one free, and stays there. `speeds` are those of a job on
-    either, by the number of all.
-    """
-    states = [(i, j) for i in range(larger + 1) for j in range(others + 1)]
-    place = {state: n for n, state in enumerate(states)}
-    rows, columns, rates = [], [], []
-    for (i, j), here in place.items():
-        to = [((i - 1, j), i * speeds[0, i + j]), ((i, j - 1), j * speeds[1, i + j])]
-        to.append(((i + 1, j) if i < larger else (i, j + 1), arrival_rate))
-        for state, rate in to:
-            if state in place and rate > 0.0:
-                rows.append(here)
-                columns.append(place[state])
-                rates.append(rate)
-    total = np.array(states).sum(axis=1)
-    chain = csr_array((rates, (rows, columns)), shape=(len(states),) * 2)
-    law = solve_chain(chain, levels=total).probabilities
-    seen = np.bincount(total, law, most + 1)
-    on = np.bincount(total, law * np.array(states)[:, 0], most + 1)
-    return np.where(seen > 0.0, on / np.maximum(seen, 1e-300), np.minimum(np.arange(most + 1), larger))

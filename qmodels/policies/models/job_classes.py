@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property, reduce
 from math import comb
@@ -19,6 +20,7 @@ from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.bursts_in_service import affordable, drawn, served
 from qmodels.policies.models.crowding import Disks
 from qmodels.policies.models.demand import simpler_laws
+from qmodels.policies.models.larger_partitions import mean_sizes
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.shared_disk import sharing_throughput
 from qmodels.policies.models.sized_jobs import ALIKE, alternating, two_sizes
@@ -90,7 +92,8 @@ class JobClasses(AbstractModel):
         # disks that are shared carry as much of a mix as of mean jobs; the chain may say a little more
         shared = not counted.in_turn and saturated.capacity >= case.capacity * (1.0 - _SAME)
         most = case.capacity if shared else saturated.capacity
-        at_rate = counted.running if counted.disks.depends_on_arrivals else None
+        depends = counted.disks.depends_on_arrivals or counted.unequal
+        at_rate = counted.running if depends else None
         said = (*counted.disks.simplifications, *counted.simplifications)
         return BuiltModel(self, saturated, False, most, said, at_rate=at_rate)
 
@@ -289,6 +292,10 @@ class CountedJobs:
         self.order = sum(self.stages)
         self.alpha, self.jumps, self.exits = self._routes()
         self.disks = Disks(self.arrangement, case.workload)
+        #: whether some partitions are larger than others, and which a job has depends on how many run
+        self.unequal = len(set(case.arrangement.partition_sizes)) > 1 and not self.arrangement.repartitioned
+        self.as_it_is = case.arrangement
+        self.processors = mean_sizes(self.arrangement, case.workload.program, None)
         # asked for again and again, by the jobs that run
         self.times, self.pieces, self.ended = cache(self._times), cache(self._pieces), cache(self._ended)
 
@@ -336,7 +343,7 @@ class CountedJobs:
 
     def _times(self, k: int) -> Array:
         """Return mean I/O and computation of the classes while k jobs run, (2, S)."""
-        p, d = self.arrangement.mean_processors(max(k, 1)), self.arrangement.disks
+        p, d = float(self.processors[max(k, 1)]), self.arrangement.disks
         return np.array([each.times(p, d) for each in self.classes]).T
 
     def _pieces(self, k: int) -> Array:
@@ -360,7 +367,7 @@ class CountedJobs:
 
     def _ended(self, k: int) -> Array:
         """Return what ends of each kind per second, by the contents of a disk partition, (E, kinds)."""
-        if k > 1 and not self.arrangement.repartitioned:
+        if k > 1 and self.processors[k] == self.processors[1]:
             return self.ended(1)
         io, cpu = self.times(k)
         if not self.in_turn or io.min() == 0.0:
@@ -402,6 +409,22 @@ class CountedJobs:
 
     def running(self, arrival_rate: float | None) -> RunningChain:
         """Return the chain of the running jobs at an arrival rate, or while jobs always wait."""
+        if self.unequal:
+            return self._on_sizes(arrival_rate)._running(arrival_rate)
+        return self._running(arrival_rate)
+
+    def _on_sizes(self, arrival_rate: float | None) -> CountedJobs:
+        """Return the same jobs on partitions as large as so many have at an arrival rate."""
+        found = copy(self)
+        found.processors = mean_sizes(self.as_it_is, self.workload.program, arrival_rate)
+        found.times, found.pieces, found.ended = (
+            cache(found._times),
+            cache(found._pieces),
+            cache(found._ended),
+        )
+        return found
+
+    def _running(self, arrival_rate: float | None) -> RunningChain:
         arrangement, c, kinds = self.arrangement, self.arrangement.max_running, len(self.kinds)
         lying = self.disks.crowding(arrival_rate)
         ways = Occupancies.of(c, self.order)
@@ -421,9 +444,8 @@ class CountedJobs:
             ended[rows] = (chance[place[rows]] * number[contents.sum(axis=1)]) @ self.ended(k)
         staged = self._staged(ways, (ended / np.maximum(counts, 1))[:, kind])
         pieces = np.array([self.pieces(k) for k in range(c + 1)])
-        p_of = np.array([arrangement.mean_processors(max(k, 1)) for k in range(c + 1)])
         moving = (ended * pieces[running, 0]).sum(axis=1) * arrangement.disks
-        computing = (ended * pieces[running, 1]).sum(axis=1) * p_of[running]
+        computing = (ended * pieces[running, 1]).sum(axis=1) * self.processors[running]
         return RunningChain(staged.centre(), computing, moving, staged=staged)
 
     def _staged(self, ways: Occupancies, speeds: Array) -> StagedJobs:

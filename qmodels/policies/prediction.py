@@ -344,7 +344,8 @@ def predict(
         stage of a burst, on disks shared by processor sharing. Crowding, decomposition and exact
         need a workload with laws of its bursts. "auto" takes the first model that suits: crowding
         where bursts have laws and the speed-scaled model is not exact, time-sharing where
-        partitions hold several jobs, else speed-scaled. A class of your own is "module:Class".
+        partitions hold several jobs, crowded-speeds where several disk partitions are shared, models of
+        classes where jobs are unlike, else speed-scaled. A class of your own is "module:Class".
     memory : float, optional
         Bytes that the chain may take. By default half of the machine's memory, and then no more
         than about half a minute of computing.

@@ -112,7 +112,7 @@ def predicted_again(row: dict[str, object]) -> dict[str, object]:
     # a percentile of bursts follows one job by a law that is nearer to it than that of the others
     said = str(row["reduction"])
     bursts = str(row["kind"]).endswith("bursts") and ("as one law" in said or "matched in" in said)
-    taken = bursts or row["kind"] == "DP demand" or str(row["kind"]).startswith("TS")
+    taken = bursts or row["kind"] in ("SP demand", "DP demand") or str(row["kind"]).startswith("TS")
     if not taken or row["method"] != row["method"]:  # other points have no other model, or NaN: refused
         return row
     point = recorded_point(str(row["kind"]), int(float(str(row["number"]))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import product
 from math import inf, nan
 from typing import Final
 
@@ -228,8 +229,12 @@ def least_alone(policy: AbstractPolicy, system: System, workload: Workload, obje
 @lru_cache(maxsize=2048)
 def alone(policy: AbstractPolicy, system: System, workload: Workload) -> tuple[float, float]:
     """Jobs per second with all partitions taken, and seconds of a mean job at its fastest."""
-    running = running_jobs(policy, system, workload)
-    return float(running.throughput[-1]), 1.0 / float(running.speeds.max())
+    running, at = running_jobs(policy, system, workload), policy.arrangement(system)
+    least = 1.0 / float(running.speeds.max())
+    if not at.repartitioned:  # on partitions as equal as can be some are larger than the mean
+        sizes = product(at.size_classes, set(at.disk_sizes))
+        least = min(least, *(float(workload.program.mean_time(*size)) for size in sizes))
+    return float(running.throughput[-1]), least
 
 
 @lru_cache(maxsize=256)

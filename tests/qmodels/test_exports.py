@@ -134,6 +134,7 @@ def cut_off_mean(states, edges):
     for i, j, rate in edges:
         generator[i, j] += rate
     generator -= np.diag(generator.sum(axis=1))
+    generator /= np.abs(generator).max()  # rows of about one, as that of the sum of the chances
     system = np.vstack([generator.T, np.ones(len(states))])
     chances = np.linalg.lstsq(system, np.append(np.zeros(len(states)), 1.0), rcond=None)[0]
     return sum(chances[index] * jobs for (jobs, _), index in states.items())

@@ -219,7 +219,7 @@ def test_capacity_and_the_unit_of_load_are_those_of_the_mean_job():
             capacity(policy, machine, work)
             for work in (Workload(NINE), Workload(NINE, mix="mean"), Workload(NINE, io_bursts=ONE))
         ]
-        assert rates[0] == rates[1] == rates[2]
+        assert rates == pytest.approx([rates[0]] * 3, rel=1e-14)
     alone = capacity(SP(1, 1), ALONE, Workload(NINE))
     assert alone == pytest.approx(1 / 6, rel=1e-12)
     assert work_bound(ALONE, NINE) == pytest.approx(1 / 5, rel=1e-12)

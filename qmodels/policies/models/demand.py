@@ -8,7 +8,7 @@ from typing import Final
 from phasefit import PhaseType, match_moments
 from qmodels.errors import InfeasibleMomentsError, ModelError
 from qmodels.memory import MOST_SECONDS, memory_limit
-from qmodels.networks.sizes import occupancy_counts, queue_memory, queue_seconds
+from qmodels.networks.sizes import most_that, occupancy_counts, queue_memory, queue_seconds
 from qmodels.policies.base import AbstractPolicy, running_jobs
 from qmodels.policies.models.job_stages import MOST_STAGES, count_stages, job_stages, routes
 from qmodels.policies.models.mixes import allotments, machine_allotments, mixed_demand, scale_alike
@@ -17,6 +17,8 @@ from qmodels.programs.model import parts
 
 #: States with all partitions taken up to which a law of demand is kept as it is.
 _KEPT: Final = 800
+#: A law of demand may be put more simply where a job's second moment changes by less.
+NEAR: Final = 0.2
 
 
 def demand_law(
@@ -25,9 +27,9 @@ def demand_law(
     """Law of a job's demand, of mean one, for the speed-scaled model; and how it was simplified.
 
     The law of a workload is kept as long as its chain can be solved at all, or where `memory` was
-    given. Of jobs that are each one of several programs, or whose bursts have laws of their own, it is
-    the law of a job's whole time on the allotment it has with all partitions taken and no disk
-    shared.
+    given, or nothing simpler is near to it. Of jobs that are each one of several programs, or whose
+    bursts have laws of their own, it is the law of a job's whole time on the allotment it has with
+    all partitions taken and no disk shared.
     """
     full = time_alone(workload, *policy.allotment(system))
     if full is None:
@@ -39,9 +41,22 @@ def demand_law(
         jobs = running_jobs(policy, system, workload).throughput.size
         sizes = workload.arrivals.order * occupancy_counts(jobs, full.order)
         solved = queue_seconds(sizes) <= MOST_SECONDS and queue_memory(sizes) <= memory_limit()
-        if memory is not None or solved:
-            return full, ()
+        return (full, ()) if memory is not None or solved else _nearest(full, jobs, workload.arrivals.order)
     return reduced_law(full, policy, system, workload)
+
+
+def _nearest(full: PhaseType, jobs: int, stages: int) -> tuple[PhaseType, tuple[str, ...]]:
+    """Return the nearest simpler law whose chain is small; the law itself where none is near."""
+
+    def fits(phases: int) -> bool:
+        sizes = stages * occupancy_counts(jobs, phases)
+        return bool(sizes[-1] <= _KEPT and queue_seconds(sizes) <= MOST_SECONDS)
+
+    most = most_that(fits, full.order)
+    for law, said in (*matched(full), *erlang(full, most)):
+        if law.order <= most and abs(law.moment(2) / full.moment(2) - 1.0) <= NEAR:
+            return law, (said,)
+    return full, ()
 
 
 def time_alone(workload: Workload, p: float, d: float) -> PhaseType | None:
@@ -95,6 +110,13 @@ def mixed_approximately(arrangement: Arrangement, workload: Workload) -> tuple[s
 def simpler_laws(full: PhaseType) -> Iterator[tuple[PhaseType, str]]:
     """Yield the law, then ever simpler ones, and what each leaves out."""
     yield full, ""
+    yield from matched(full)
+    for phases in range(min(full.order, int(1.0 / full.scv)), 1, -1):
+        yield from erlang(full, phases)
+
+
+def matched(full: PhaseType) -> Iterator[tuple[PhaseType, str]]:
+    """Yield laws of the first moments of a law, and what each leaves out."""
     moments = [full.moment(k) for k in (1, 2, 3)]
     for count in (3, 2):
         try:
@@ -104,7 +126,12 @@ def simpler_laws(full: PhaseType) -> Iterator[tuple[PhaseType, str]]:
             )
         except InfeasibleMomentsError:
             continue
-    for phases in range(min(full.order, int(1.0 / full.scv)), 1, -1):
+
+
+def erlang(full: PhaseType, most: int) -> Iterator[tuple[PhaseType, str]]:
+    """Yield the Erlang law of at most so many phases that is next to a law, where it has several."""
+    phases = min(most, full.order, int(1.0 / full.scv))
+    if phases > 1:
         yield (
             PhaseType.erlang(phases=phases, mean=1.0),
             f"a demand of scv {full.scv:.3g} taken as Erlang of {phases} phases, scv {1 / phases:.3g}",

@@ -19,7 +19,7 @@ from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.bursts_in_service import affordable, drawn, served
 from qmodels.policies.models.crowding import Disks
-from qmodels.policies.models.demand import simpler_laws
+from qmodels.policies.models.demand import NEAR, simpler_laws
 from qmodels.policies.models.larger_partitions import mean_sizes
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.shared_disk import sharing_throughput
@@ -37,8 +37,6 @@ MOST_STATES: Final = 500
 _ALL_STATES: Final = 12_000
 #: Ways in which jobs of the classes may be together on a disk partition.
 _MOST_CONTENTS: Final = 1000
-#: A law of demand may be put more simply where a job's second moment changes by less.
-_NEAR: Final = 0.2
 #: Transfers that are so many times longer than the mean hold up those behind them.
 _LONG: Final = 1.2
 #: A demand so variable that in which working set a large job is matters to those behind it.
@@ -174,9 +172,9 @@ def _laws(workload: Workload, *, in_turn: bool) -> Iterator[tuple[PhaseType, tup
     else:
         yield law, ()
     for simpler, said in simpler_laws(law):
-        if said and abs(simpler.moment(2) / law.moment(2) - 1.0) <= _NEAR:
+        if said and abs(simpler.moment(2) / law.moment(2) - 1.0) <= NEAR:
             yield simpler, (said,)
-    if abs(2.0 / law.moment(2) - 1.0) <= _NEAR:
+    if abs(2.0 / law.moment(2) - 1.0) <= NEAR:
         yield PhaseType.exponential(mean=1.0), (f"a demand of scv {law.scv:.3g} taken as exponential",)
 
 

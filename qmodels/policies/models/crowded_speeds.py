@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +60,8 @@ class CrowdedSpeeds(AbstractModel):
         said = [*case.approximation, *reduced]
         if arrangement.system.disk_discipline != "ps" and not arrangement.private:
             said.append(TAKEN_AS_SHARED)
-        at_rate = (lambda rate: lying.chain(demand, rate)) if len(lying.rooms.rooms) > 1 else None
-        return BuiltModel(self, saturated, False, saturated.capacity, tuple(said), at_rate=at_rate)
+        made = partial(lying.chain, demand)
+        return BuiltModel(self, saturated, False, saturated.capacity, tuple(said), at_rate=made)
 
 
 def _lying(case: Case) -> _Lying | None:

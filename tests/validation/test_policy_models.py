@@ -153,7 +153,7 @@ def test_the_ranges_of_a_campaign_are_the_domain_that_is_read(tmp_path):
 def test_the_shipped_table_states_errors_of_all_models_that_simplify():
     names = recorded_table()
     families = {"crowding", "speed-scaled", "time-sharing, shared", "time-sharing, turns"}
-    families |= {"burst-classes", "sized-bursts", "crowded-speeds"}
+    families |= {"burst-classes", "sized-bursts"}
     assert families == {", ".join(n.split(", ")[: 1 + n.startswith("time")]) for n in names}
     for cells in names.values():
         assert cells["points"] >= 22

@@ -101,7 +101,6 @@ class _Blocked:
         self.phases, self.chance = counted.classes[large].phases, counted.classes[large].weight
         self.transfer, self.computation = float(io[large]) / self.phases, float(cpu[large]) / self.phases
         self.done = completions(self.small_cpu, self.small_io, self.room)
-        self.order = case.workload.arrivals.order
 
     def offered(self, arrival_rate: float) -> float:
         """Return the mean number of large jobs at an arrival rate, were none held up."""

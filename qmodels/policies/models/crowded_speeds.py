@@ -32,6 +32,10 @@ class CrowdedSpeeds(AbstractModel):
         """See `AbstractModel.suits`: several shared disk partitions, or partitions as equal as can be."""
         return not case.given and _lying(case) is not None
 
+    def family(self, *, turns: bool) -> str:
+        """See `AbstractModel.family`: as all models of one speed."""
+        return "speed-scaled"
+
     def build(self, case: Case) -> BuiltModel:
         """See `AbstractModel.build`.
 

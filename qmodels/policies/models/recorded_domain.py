@@ -105,7 +105,7 @@ def outside(name: str, values: dict[str, float]) -> tuple[str, ...]:
     Examples
     --------
     >>> outside("speed-scaled", {"demand_scv": 100.0})
-    ('a demand of scv 100 (recorded: 0.1 to 67.8)',)
+    ('a demand of scv 100 (recorded: 0.1 to 79.2)',)
     """
     ranges = _table().get(name)
     if ranges is None:

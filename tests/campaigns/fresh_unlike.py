@@ -13,10 +13,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-import pandas as pd
-
-from tests.campaigns.record import FOLDER, write_record
-from tests.campaigns.unlike_grid import in_turn, judged, simulated, summary
+from tests.campaigns.record import write_record
+from tests.campaigns.unlike_grid import in_turn, judged, recorded, simulated, summary
 
 #: Kinds of points of each set, how many of each, and their seed.
 FRESH: Final = {
@@ -31,12 +29,11 @@ FRESH: Final = {
 
 def simulated_before(name: str) -> dict[tuple[str, str], dict[str, Any]]:
     """Return what the record says of the simulation of each point; nothing where there is none."""
-    path = FOLDER / f"fresh-{name}.csv"
-    if not path.exists():
-        return {}
-    table = pd.read_csv(path, dtype={"name": str})
-    known = table.loc[:, :"simulation_seconds"].to_dict("records")  # what follows was predicted
-    return {(row["kind"], row["name"]): {str(name): x for name, x in row.items()} for row in known}
+    known = {}
+    for row in recorded(f"fresh-{name}"):
+        last = list(row).index("simulation_seconds") + 1  # what follows was predicted
+        known[row["kind"], row["name"]] = dict(list(row.items())[:last])
+    return known
 
 
 def the_points(name: str, *, again: bool) -> list[dict[str, Any]]:

@@ -123,7 +123,7 @@ def the_simulations() -> None:
     journal = WORK / "unlike-simulated.jsonl"
     rows = [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
     done = {(row["kind"], row["name"]) for row in rows}
-    kept = {(row["kind"], row["name"]): row for row in _recorded()}
+    kept = {(row["kind"], row["name"]): row for row in recorded()}
     for kind, name, point in points():
         if (kind, name) in done:
             continue
@@ -143,9 +143,9 @@ def the_simulations() -> None:
     )
 
 
-def _recorded() -> list[dict[str, Any]]:
-    """Return the rows of the record of simulations; none where there is no record yet."""
-    path = FOLDER / "unlike-simulated.csv"
+def recorded(name: str = "unlike-simulated") -> list[dict[str, Any]]:
+    """Return the rows of a record of simulations; none where there is no record yet."""
+    path = FOLDER / f"{name}.csv"
     if not path.exists():
         return []
     rows = pd.read_csv(path, dtype={"name": str}).to_dict("records")
@@ -224,7 +224,7 @@ def summary(rows: list[dict[str, Any]], quantity: str = "mean") -> pd.DataFrame:
 
 def the_grid() -> None:
     """Predict the points of the record of simulations, and write the record of errors."""
-    table = judged(_recorded(), points())
+    table = judged(recorded(), points())
     write_record(
         "unlike-models",
         table,

@@ -96,7 +96,7 @@ def test_like_jobs_in_classes_on_their_disks_are_the_jobs_without_classes():
 def test_large_jobs_are_cut_by_working_set_where_others_wait_for_them():
     sets = [WorkingSet(4, [Phase(io=1.0, cpu=0.1)]), WorkingSet(2, [Phase(io=0.2, cpu=3.0)])]
     work = Workload.from_scv(Program(sets), demand_scv=30.0)
-    classes = next(counted_jobs(case_of(SpaceSharing(4, 1), FCFS, work))).classes
+    classes = counted_jobs(case_of(SpaceSharing(4, 1), FCFS, work))[0].classes
     small, *large = classes
     assert [(x.first, x.last) for x in classes] == [(True, True), (True, False), (False, True)]
     assert [x.phases for x in large] == [4.0, 2.0]

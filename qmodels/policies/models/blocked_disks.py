@@ -16,7 +16,6 @@ from qmodels.policies.models.disk_crowding import Crowding, DiskRooms, completio
 from qmodels.policies.models.job_classes import CountedJobs, counted_jobs, needs_classes
 from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.state_search import explored
-from qmodels.policies.system import spread
 
 Array = NDArray[np.float64]
 #: Small jobs on disk partitions without a large one and beside one, and large jobs that transfer and
@@ -83,7 +82,7 @@ def _counted(case: Case) -> CountedJobs | None:
         return None
     for counted in counted_jobs(case):
         parts = [x.part for x in counted.kinds]
-        if counted.in_turn and sorted(parts) == ["computation", "transfer", "whole"] and counted.order == 3:
+        if sorted(parts) == ["computation", "transfer", "whole"] and counted.order == 3:
             return counted if _Blocked(counted, case).offered(case.capacity) <= _MOST_OFFERED else None
     return None
 
@@ -95,7 +94,7 @@ class _Blocked:
         self.counted, self.at = counted, counted.arrangement
         self.partitions, self.room = self.at.used_disk_partitions, counted.most
         small, large = (next(x.of for x in counted.kinds if x.part == part) for part in ("whole", "transfer"))
-        io, cpu = counted.times(1)
+        io, cpu = counted.times(self.at.mean_processors(1))
         self.small_io, self.small_cpu = float(io[small]), float(cpu[small])
         #: a burst of a large job, how many it has of each kind, and the probability of one
         self.phases, self.chance = counted.classes[large].phases, counted.classes[large].weight
@@ -118,9 +117,7 @@ class _Blocked:
 
     def _count(self, large: int) -> float:
         """Return the states of all levels with so many large jobs, at most."""
-        beside = [
-            (g + 1) * (1 + min(g, self.partitions) * (self.room - 1) if g else 1) for g in range(large + 1)
-        ]
+        beside = [(g + 1) * (1 + min(g, self.partitions) * (self.room - 1)) for g in range(large + 1)]
         return float(sum(beside)) * self.at.max_running
 
 
@@ -146,16 +143,14 @@ class _Moves:
         room, done = self.jobs.room, self.jobs.done
         rooms = DiskRooms((room,) * partitions, room * partitions)
         if rooms.count() > MOST_CROWDS:
-            crowds = [[tuple(spread(k, partitions))] for k in range(room * partitions + 1)]
-            lying = Crowding(crowds, [np.ones(1)] * len(crowds))
+            lying = Crowding.even(rooms)
         else:
             most = _NEARLY_ALL * partitions * float(done[room])
             lying = crowding(rooms, lambda k: done, min(self.arrival_rate, most))
-        rates, fewest = [], []
-        for crowds_of, chances in zip(lying.crowds, lying.probabilities, strict=True):
-            rates.append(float(chances @ [done[list(crowd)].sum() for crowd in crowds_of]))
+        rates, fewest = [lying.together(k, done) for k in range(len(lying.crowds))], []
+        for crowds, chances in zip(lying.crowds, lying.probabilities, strict=True):
             found: dict[tuple[int, int], float] = {}
-            for crowd, x in zip(crowds_of, chances.tolist(), strict=True):
+            for crowd, x in zip(crowds, chances.tolist(), strict=True):
                 least = min(crowd)
                 at = least, crowd.count(least)
                 found[at] = found.get(at, 0.0) + x

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,7 +96,6 @@ class _Lying:
         self.unlike = list(dict.fromkeys(each))
         self.kind = [self.unlike.index(x) for x in each]
         self.rooms = DiskRooms(tuple(x[0] for x in each), self.at.max_running, tuple(x[1:] for x in each))
-        self.work = cache(self._work)
 
     def _work(self, k: int, arrival_rate: float | None) -> Array:
         """Return completions, processors and disks at work by the jobs of each kind, (kinds, 3, y).
@@ -114,26 +113,24 @@ class _Lying:
                 cpu, io = float(self.program.mean_cpu(p, d)), float(self.program.mean_io(p, d))
                 rate = completions(cpu, io, most) / np.maximum(jobs, 1)
                 each[n] = rate, rate * cpu * p, rate * io * d
-            larger = sizes.count(kinds[0])
-            on = np.minimum(jobs, larger).astype(float)
-            if len(kinds) == 2 and arrival_rate is not None:
-                share = arrival_rate / len(self.rooms.rooms)
+            on = jobs.astype(float)
+            if len(kinds) == 2:
+                larger = sizes.count(kinds[0])
+                share = None if arrival_rate is None else arrival_rate / len(self.rooms.rooms)
                 on = on_the_larger(larger, len(sizes) - larger, each[:, 0], share, most)
-            parts = [on, jobs - on] if len(kinds) == 2 else [jobs]
-            found.append(sum(part * own for part, own in zip(parts, each, strict=True)))
+            found.append(on * each[0] + (jobs - on) * each[-1])
         return np.array(found)
 
     def chain(self, law: PhaseType, arrival_rate: float | None) -> RunningChain:
         """Return the chain of jobs of one law at an arrival rate, or while jobs always wait."""
-
-        def work(k: int) -> Array:
-            return np.asarray(self.work(k if self.at.repartitioned else 1, arrival_rate)[self.kind])
-
-        lying = crowding(self.rooms, lambda k: work(k)[:, 0], arrival_rate)
-        rows, every = [(0.0, 0.0, 0.0)], np.arange(len(self.kind))
-        for k, (crowds, chances) in enumerate(zip(lying.crowds, lying.probabilities, strict=True)):
-            if k:
-                own = work(k)
-                done = np.array([own[every, :, list(x)].sum(axis=0) for x in crowds])
-                rows.append(tuple((chances @ done).tolist()))
+        numbers = range(1, self.at.max_running + 1)
+        if self.at.repartitioned:
+            work = [self._work(k, arrival_rate)[self.kind] for k in numbers]
+        else:
+            work = [self._work(1, arrival_rate)[self.kind]] * len(numbers)
+        lying = crowding(self.rooms, lambda k: work[k - 1][:, 0], arrival_rate)
+        rows = [(0.0, 0.0, 0.0)]
+        for k, own in zip(numbers, work, strict=True):
+            done, processors, disks = (lying.together(k, own[:, n]) for n in range(3))
+            rows.append((done, processors, disks))
         return chain_at_one_speed(law, rows)

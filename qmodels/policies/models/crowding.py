@@ -28,7 +28,7 @@ from qmodels.policies.models.disk_crowding import Crowding, DiskRooms, completio
 from qmodels.policies.models.job_stages import JobStages, burst_laws, job_stages, routes
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.stage_counts import StagedJobs
-from qmodels.policies.system import Arrangement, Workload, spread
+from qmodels.policies.system import Arrangement, Workload
 
 Array = NDArray[np.float64]
 
@@ -160,9 +160,7 @@ class Disks:
     def crowding(self, arrival_rate: float | None) -> Crowding:
         """How the running jobs lie on the disk partitions."""
         if self.even:
-            used = len(self.rooms.rooms)
-            crowds = [[tuple(spread(k, used))] for k in range(self.rooms.max_running + 1)]
-            return Crowding(crowds, [np.ones(1)] * len(crowds))
+            return Crowding.even(self.rooms)
         return crowding(self.rooms, self.rates, arrival_rate)
 
     def at_work(self, arrival_rate: float | None) -> list[Array]:
@@ -177,8 +175,7 @@ class Disks:
         lying = self.crowding(arrival_rate)
         for k in range(1, c + 1):
             p, d = arrangement.mean_processors(k), arrangement.disks
-            done = np.array([self.rates(k)[list(x)].sum() for x in lying.crowds[k]])
-            rate = float(lying.probabilities[k] @ done)
+            rate = lying.together(k, self.rates(k))
             cpu, io = float(self.program.mean_cpu(p, d)), float(self.program.mean_io(p, d))
             found.append((rate, rate * cpu * p, rate * io * d))
         return chain_at_one_speed(law, found)

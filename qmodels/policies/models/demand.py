@@ -18,7 +18,7 @@ from qmodels.programs.model import parts
 #: States with all partitions taken up to which a law of demand is kept as it is.
 _KEPT: Final = 800
 #: A law of demand may be put more simply where a job's second moment changes by less.
-NEAR: Final = 0.2
+_NEAR: Final = 0.2
 
 
 def demand_law(
@@ -54,7 +54,7 @@ def _nearest(full: PhaseType, jobs: int, stages: int) -> tuple[PhaseType, tuple[
 
     most = most_that(fits, full.order)
     for law, said in (*matched(full), *erlang(full, most)):
-        if law.order <= most and abs(law.moment(2) / full.moment(2) - 1.0) <= NEAR:
+        if law.order <= most and is_near(law, full):
             return law, (said,)
     return full, ()
 
@@ -105,6 +105,11 @@ def mixed_approximately(arrangement: Arrangement, workload: Workload) -> tuple[s
     if workload.mix == "mean":
         return ("every job is the mean of the programs, which do not scale alike",)
     return ("the programs, which do not scale alike, compared on the mean allotment",)
+
+
+def is_near(law: PhaseType, full: PhaseType) -> bool:
+    """Return whether a law of demand may stand for another."""
+    return abs(law.moment(2) / full.moment(2) - 1.0) <= _NEAR
 
 
 def simpler_laws(full: PhaseType) -> Iterator[tuple[PhaseType, str]]:

@@ -9,7 +9,13 @@ import numpy as np
 
 from qmodels.errors import ModelError
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
-from qmodels.policies.models.disk_counts import DiskPartitions, DiskState, count_states, running_on_disks
+from qmodels.policies.models.disk_counts import (
+    DiskPartitions,
+    DiskState,
+    Stages,
+    count_states,
+    running_on_disks,
+)
 from qmodels.policies.models.job_classes import CountedJobs, counted_jobs, needs_classes
 from qmodels.policies.models.job_stages import JobStages
 from qmodels.policies.models.policy_queue import check_blocks
@@ -62,13 +68,15 @@ class DiskClasses(AbstractModel):
             case.memory,
             'use a demand law of lower order, or model="job-classes"',
         )
-        running = running_on_disks(on_disks, lambda kind, jobs, k: _stages(counted), _Beside(counted))
+        running = running_on_disks(on_disks, _stages(counted), _Beside(counted))
         return BuiltModel(self, running, False, running.capacity, counted.simplifications)
 
 
-def _stages(counted: CountedJobs) -> JobStages:
+def _stages(counted: CountedJobs) -> Stages:
     """Return the stages of a job, at one end of each per unit of time."""
-    return JobStages(counted.alpha, counted.jumps, counted.exits, np.zeros(counted.order, dtype=np.bool_))
+    moving = np.zeros(counted.order, dtype=np.bool_)
+    job = JobStages(counted.alpha, counted.jumps, counted.exits, moving)
+    return lambda size_class, jobs, running: job
 
 
 def _disks(counted: CountedJobs) -> DiskPartitions:
@@ -102,7 +110,7 @@ class _Beside:
     def speeds(self, at: int, here: DiskState, running: int) -> list[float]:
         """See `Paces`."""
         jobs = self._by_kind(here)
-        ended = self.counted.ended(running)[self.row[jobs]]
+        ended = self.counted.ended(self.processors(running))[self.row[jobs]]
         each: list[float] = (ended / np.maximum(jobs, 1))[self.kind].tolist()
         return each
 
@@ -111,5 +119,6 @@ class _Beside:
         jobs = self._by_kind(here)
         if not any(jobs):
             return 0.0, 0.0
-        transfer, computation = self.counted.pieces(running) @ self.counted.ended(running)[self.row[jobs]]
-        return float(computation) * self.processors(running), float(transfer) * self.counted.arrangement.disks
+        p = self.processors(running)
+        transfer, computation = self.counted.pieces(p) @ self.counted.ended(p)[self.row[jobs]]
+        return float(computation) * p, float(transfer) * self.counted.arrangement.disks

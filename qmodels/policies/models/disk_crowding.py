@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from qmodels.markov import QBD, solve_chain, solve_qbd
 from qmodels.networks.product_form import log_convolve, log_factorials
+from qmodels.policies.system import spread
 
 Array = NDArray[np.float64]
 #: Jobs on each disk partition, in falling order within each group of like partitions.
@@ -112,6 +113,22 @@ class Crowding:
     crowds: list[list[Crowd]]
     probabilities: list[Array]  #: by k, given that k jobs run
 
+    @classmethod
+    def even(cls, rooms: DiskRooms) -> Crowding:
+        """All jobs spread as evenly as can be."""
+        used = len(rooms.rooms)
+        crowds = [[tuple(spread(k, used))] for k in range(rooms.max_running + 1)]
+        return cls(crowds, [np.ones(1)] * len(crowds))
+
+    def together(self, k: int, each: Array) -> float:
+        """Mean of what all disk partitions do while k jobs run, by what each does with its jobs.
+
+        That is one row for all of them, (y,), or a row for each, (partitions, y).
+        """
+        crowds = self.crowds[k]
+        rows, every = _of_each(each, len(crowds[0])), np.arange(len(crowds[0]))
+        return float(self.probabilities[k] @ [rows[every, list(crowd)].sum() for crowd in crowds])
+
     def at_work(self) -> list[Array]:
         """B(n, k), disk partitions at work while n of k jobs transfer; entry k is (k + 1,).
 
@@ -122,6 +139,12 @@ class Crowding:
             np.asarray(law @ np.array([_at_work(crowd) for crowd in own]))
             for own, law in zip(self.crowds, self.probabilities, strict=True)
         ]
+
+
+def _of_each(rates: Array, partitions: int) -> Array:
+    """Return a row for each disk partition, given one for all or a row each."""
+    rows = np.atleast_2d(rates)
+    return np.broadcast_to(rows, (partitions, rows.shape[1]))
 
 
 # Of a few numbers each; the same crowds come again with every arrival rate and every policy.
@@ -180,12 +203,6 @@ def completions(cpu: float, io: float, most: int) -> Array:
     return np.array(found)
 
 
-def of_each(rates: Array, rooms: DiskRooms) -> Array:
-    """Return completions of each disk partition, (partitions, y), given one row for all or a row each."""
-    rows = np.atleast_2d(rates)
-    return np.broadcast_to(rows, (len(rooms.rooms), rows.shape[1]))
-
-
 def crowding(rooms: DiskRooms, rates: Completions, arrival_rate: float | None) -> Crowding:
     """How the running jobs lie while jobs arrive at a rate, or always wait (None).
 
@@ -206,7 +223,7 @@ def crowding(rooms: DiskRooms, rates: Completions, arrival_rate: float | None) -
     place = [{crowd: at for at, crowd in enumerate(level)} for level in crowds]
     down: list[Array] = []
     for k in range(1, c + 1):
-        own = of_each(rates(k), rooms)
+        own = _of_each(rates(k), len(rooms.rooms))
         block = np.zeros((len(crowds[k]), len(crowds[k - 1])))
         for row, crowd in enumerate(crowds[k]):
             for at, left in rooms.left(crowd):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property, lru_cache, reduce
 from math import comb
 from typing import Final, Literal, NamedTuple
 
@@ -19,7 +18,7 @@ from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.bursts_in_service import affordable, drawn, served
 from qmodels.policies.models.crowding import Disks
-from qmodels.policies.models.demand import NEAR, simpler_laws
+from qmodels.policies.models.demand import is_near, simpler_laws
 from qmodels.policies.models.larger_partitions import mean_sizes
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.shared_disk import sharing_throughput
@@ -172,14 +171,20 @@ def _laws(workload: Workload, *, in_turn: bool) -> Iterator[tuple[PhaseType, tup
     else:
         yield law, ()
     for simpler, said in simpler_laws(law):
-        if said and abs(simpler.moment(2) / law.moment(2) - 1.0) <= NEAR:
+        if simpler.order < law.order and is_near(simpler, law):
             yield simpler, (said,)
-    if abs(2.0 / law.moment(2) - 1.0) <= NEAR:
-        yield PhaseType.exponential(mean=1.0), (f"a demand of scv {law.scv:.3g} taken as exponential",)
+    exponential = PhaseType.exponential(mean=1.0)
+    if law.order > 1 and is_near(exponential, law):
+        yield exponential, (f"a demand of scv {law.scv:.3g} taken as exponential",)
 
 
-def counted_jobs(case: Case) -> Iterator[CountedJobs]:
-    """Yield the jobs of a case by class, ever fewer of these; nothing where they cannot be counted."""
+@lru_cache(maxsize=1)  # several models choose among the same, one after the other
+def counted_jobs(case: Case) -> tuple[CountedJobs, ...]:
+    """Return the jobs of a case by class, ever fewer of these; nothing where they cannot be counted."""
+    return tuple(_ever_fewer(case))
+
+
+def _ever_fewer(case: Case) -> Iterator[CountedJobs]:
     workload = case.workload
     if workload.has_bursts or workload.mix == "mean" or len(set(case.arrangement.sizes or ())) > 1:
         return
@@ -290,11 +295,8 @@ class CountedJobs:
         self.order = sum(self.stages)
         self.alpha, self.jumps, self.exits = self._routes()
         self.disks = Disks(self.arrangement, case.workload)
-        #: whether some partitions are larger than others, and which a job has depends on how many run
-        self.unequal = len(set(case.arrangement.partition_sizes)) > 1 and not self.arrangement.repartitioned
         self.as_it_is = case.arrangement
-        self.processors = mean_sizes(self.arrangement, case.workload.program, None)
-        # asked for again and again, by the jobs that run
+        # asked for again and again, by the processors of a job
         self.times, self.pieces, self.ended = cache(self._times), cache(self._pieces), cache(self._ended)
 
     def _routes(self) -> tuple[Array, Array, Array]:
@@ -339,14 +341,18 @@ class CountedJobs:
             return False
         return not self.in_turn or affordable(most, len(self.classes))
 
-    def _times(self, k: int) -> Array:
-        """Return mean I/O and computation of the classes while k jobs run, (2, S)."""
-        p, d = float(self.processors[max(k, 1)]), self.arrangement.disks
-        return np.array([each.times(p, d) for each in self.classes]).T
+    @property
+    def unequal(self) -> bool:
+        """Whether some partitions are larger than others, which a job has by how many run."""
+        return len(set(self.as_it_is.partition_sizes)) > 1 and not self.as_it_is.repartitioned
 
-    def _pieces(self, k: int) -> Array:
-        """Return mean I/O and computation of what ends of each kind while k jobs run, (2, kinds)."""
-        found = self.times(k)[:, [x.of for x in self.kinds]]
+    def _times(self, p: float) -> Array:
+        """Return mean I/O and computation of the classes on p processors, (2, S)."""
+        return np.array([each.times(p, self.arrangement.disks) for each in self.classes]).T
+
+    def _pieces(self, p: float) -> Array:
+        """Return mean I/O and computation of what ends of each kind on p processors, (2, kinds)."""
+        found = self.times(p)[:, [x.of for x in self.kinds]]
         for at, (r, part) in enumerate(self.kinds):
             if part != "whole":
                 found[:, at] /= self.classes[r].phases
@@ -363,11 +369,12 @@ class CountedJobs:
         """Who may be on a disk partition: jobs of each kind, (E, kinds), without nobody."""
         return np.asarray(Occupancies.of(self.most, len(self.kinds)).counts[1:], dtype=np.int64)
 
-    def _ended(self, k: int) -> Array:
-        """Return what ends of each kind per second, by the contents of a disk partition, (E, kinds)."""
-        if k > 1 and self.processors[k] == self.processors[1]:
-            return self.ended(1)
-        io, cpu = self.times(k)
+    def _ended(self, p: float) -> Array:
+        """Return what ends of each kind per second, by the contents of a disk partition, (E, kinds).
+
+        Each job has p processors.
+        """
+        io, cpu = self.times(p)
         if not self.in_turn or io.min() == 0.0:
             return sharing_throughput(self.contents, io, cpu)
         phases = np.array([each.phases for each in self.classes])
@@ -386,19 +393,13 @@ class CountedJobs:
             if part == "transfer":
                 there[r] = number
         found = served(tuple(by_class), tuple(bursts.tolist()), tuple(away.tolist()), True)
-        if not there:
-            serving = found.always
-        else:
+        serving = found.always
+        if there:
             such = [d for d in found.given if all(d[r] == n for r, n in there.items())]
-            weights = np.array([found.there[d] for d in such])
             none = 0.0 if any(there.values()) else max(1.0 - sum(found.there.values()), 0.0)
-            total = weights.sum() + none
-            if total > 0.0:
-                serving = (
-                    weights @ np.array([found.given[d] for d in such]).reshape(-1, len(by_class)) / total
-                )
-            else:
-                serving = np.zeros(len(by_class))
+            total = none + sum(found.there[d] for d in such)
+            serving = sum((found.there[d] * found.given[d] for d in such), np.zeros(len(by_class)))
+            serving = serving / total if total > 0.0 else serving
         ended = []
         for number, (r, part) in zip(jobs, self.kinds, strict=True):
             pace = number / away[r] if part == "computation" else serving[r] / bursts[r]
@@ -407,23 +408,8 @@ class CountedJobs:
 
     def running(self, arrival_rate: float | None) -> RunningChain:
         """Return the chain of the running jobs at an arrival rate, or while jobs always wait."""
-        if self.unequal:
-            return self._on_sizes(arrival_rate)._running(arrival_rate)
-        return self._running(arrival_rate)
-
-    def _on_sizes(self, arrival_rate: float | None) -> CountedJobs:
-        """Return the same jobs on partitions as large as so many have at an arrival rate."""
-        found = copy(self)
-        found.processors = mean_sizes(self.as_it_is, self.workload.program, arrival_rate)
-        found.times, found.pieces, found.ended = (
-            cache(found._times),
-            cache(found._pieces),
-            cache(found._ended),
-        )
-        return found
-
-    def _running(self, arrival_rate: float | None) -> RunningChain:
-        arrangement, c, kinds = self.arrangement, self.arrangement.max_running, len(self.kinds)
+        c, kinds = self.arrangement.max_running, len(self.kinds)
+        processors = mean_sizes(self.as_it_is, self.workload.program, arrival_rate)
         lying = self.disks.crowding(arrival_rate)
         ways = Occupancies.of(c, self.order)
         running = np.repeat(np.arange(c + 1), np.diff(ways.starts))
@@ -439,11 +425,12 @@ class CountedJobs:
             for crowd, probability in zip(lying.crowds[k], lying.probabilities[k], strict=True):
                 np.add.at(number, list(crowd), probability)
             rows = np.flatnonzero(running == k)
-            ended[rows] = (chance[place[rows]] * number[contents.sum(axis=1)]) @ self.ended(k)
+            lying_so = chance[place[rows]] * number[contents.sum(axis=1)]
+            ended[rows] = lying_so @ self.ended(float(processors[k]))
         staged = self._staged(ways, (ended / np.maximum(counts, 1))[:, kind])
-        pieces = np.array([self.pieces(k) for k in range(c + 1)])
-        moving = (ended * pieces[running, 0]).sum(axis=1) * arrangement.disks
-        computing = (ended * pieces[running, 1]).sum(axis=1) * self.processors[running]
+        pieces = np.array([self.pieces(p) for p in processors.tolist()])
+        moving = (ended * pieces[running, 0]).sum(axis=1) * self.arrangement.disks
+        computing = (ended * pieces[running, 1]).sum(axis=1) * processors[running]
         return RunningChain(staged.centre(), computing, moving, staged=staged)
 
     def _staged(self, ways: Occupancies, speeds: Array) -> StagedJobs:

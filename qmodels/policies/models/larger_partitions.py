@@ -24,31 +24,26 @@ def mean_sizes(arrangement: Arrangement, program: AbstractProgram, arrival_rate:
     if arrangement.repartitioned or len(kinds) != 2:
         return np.array([arrangement.mean_processors(max(k, 1)) for k in range(c + 1)])
     larger, jobs = sizes.count(kinds[0]), np.arange(c + 1)
-    on = np.minimum(jobs, larger).astype(float)
-    if arrival_rate is not None:
-        each = -(-c // arrangement.used_disk_partitions)
-        speeds = []
-        for p in kinds:
-            cpu, io = (
-                float(program.mean_cpu(p, arrangement.disks)),
-                float(program.mean_io(p, arrangement.disks)),
-            )
-            rates = completions(cpu, io, each)
-            # as on a disk partition that holds its share of them
-            there = np.maximum(jobs / arrangement.used_disk_partitions, 1.0)
-            speeds.append(np.interp(there, np.arange(each + 1), rates) / there)
-        on = on_the_larger(larger, c - larger, np.array(speeds), arrival_rate, c)
+    # each as on a disk partition that holds its share of them
+    used, d = arrangement.used_disk_partitions, arrangement.disks
+    most, there = -(-c // used), np.maximum(jobs / used, 1.0)
+    rates = [completions(float(program.mean_cpu(p, d)), float(program.mean_io(p, d)), most) for p in kinds]
+    speeds = np.array([np.interp(there, np.arange(most + 1), own) / there for own in rates])
+    on = on_the_larger(larger, c - larger, speeds, arrival_rate, c)
     share = on / np.maximum(jobs, 1)
     share[0] = share[1]
     return np.asarray(share * kinds[0] + (1.0 - share) * kinds[1])
 
 
-def on_the_larger(larger: int, others: int, speeds: Array, arrival_rate: float, most: int) -> Array:
+def on_the_larger(larger: int, others: int, speeds: Array, arrival_rate: float | None, most: int) -> Array:
     """Return the mean number of jobs on the larger partitions by that of all, (most + 1,).
 
     A job starts on a larger one if there is one free, and stays there. `speeds` are those of a job on
-    either, by the number of all.
+    either, by the number of all. While jobs always wait (None) only the last number is meant.
     """
+    first = np.minimum(np.arange(most + 1), larger)
+    if arrival_rate is None:
+        return first.astype(float)
     states = [(i, j) for i in range(larger + 1) for j in range(others + 1)]
     place = {state: n for n, state in enumerate(states)}
     rows, columns, rates = [], [], []
@@ -65,4 +60,4 @@ def on_the_larger(larger: int, others: int, speeds: Array, arrival_rate: float, 
     law = solve_chain(chain, levels=total).probabilities
     seen = np.bincount(total, law, most + 1)
     on = np.bincount(total, law * np.array(states)[:, 0], most + 1)
-    return np.where(seen > 0.0, on / np.maximum(seen, 1e-300), np.minimum(np.arange(most + 1), larger))
+    return np.where(seen > 0.0, on / np.maximum(seen, 1e-300), first)

@@ -289,11 +289,12 @@ def _stand_in(solved: SolvedQueue) -> SolvedQueue:
     from qmodels.policies.models.build import built_model, solved_queue
 
     given = solved.policy, solved.system, solved.workload
-    for name in (solved.built.model.followed_by, "crowded-speeds"):
-        try:
-            return solved_queue(built_model(*given, name), *given, solved.queue.arrival_rate)
-        except ModelError:  # it has too many jobs, or it does not know the policy
-            continue
+    if solved.built.model.followed_by:
+        for name in (solved.built.model.followed_by, "crowded-speeds"):
+            try:
+                return solved_queue(built_model(*given, name), *given, solved.queue.arrival_rate)
+            except ModelError:  # it has too many jobs, or it does not know the policy
+                continue
     return solved_queue(built_model(*given, "speed-scaled"), *given, solved.queue.arrival_rate)
 
 

@@ -3,7 +3,8 @@
 ``python -m tests.campaigns.fresh_unlike turns`` draws sixty under time sharing by the rule of
 `tests.campaigns.unlike_points` with a seed of its own, simulates them, predicts them and writes
 ``fresh-turns.csv``; ``spaces`` and ``others`` do so under space sharing and dynamic partitioning, the
-latter drawn after the models had been changed for two of the former. With
+latter drawn after the models had been changed for two of the former; ``rounds`` draws under time
+sharing again, half of them ordinary. With
 ``again`` those of the record are predicted anew, beside the simulations that are there. Rule, counts
 and seed were written down before any of them was simulated.
 """
@@ -24,6 +25,7 @@ FRESH: Final = {
         {"SP demand": 16, "SP mix": 16, "SP unequal": 8, "SP indivisible": 12, "DP demand": 8, "DP mix": 8},
         363_036,
     ),
+    "rounds": ({"TS ordinary": 24, "TS without I/O": 12, "TS demand": 6, "TS mix": 6}, 364_036),
 }
 
 

@@ -37,6 +37,8 @@ UNLIKE: Final = {
     "SP variable bursts": 6,
 }
 SEED: Final = 360_036
+#: Kinds that are only drawn for fresh points, see `tests.campaigns.fresh_unlike`.
+FRESH_KINDS: Final = ("TS ordinary",)
 #: The kind of `recorded_point` that each starts from, where that is not its first word and "demand".
 _BASE: Final = {
     "SP demand": "SP demand",
@@ -53,7 +55,7 @@ def unlike_point(kind: str, number: int, *, seed: int = SEED) -> GridPoint:
     Parameters
     ----------
     kind : str
-        One of `UNLIKE`.
+        One of `UNLIKE` or of `FRESH_KINDS`.
     number : int
         0, 1, 2, ...
     seed : int
@@ -66,7 +68,8 @@ def unlike_point(kind: str, number: int, *, seed: int = SEED) -> GridPoint:
     points in four under SP and DP has disks in order of arrival or at random, one in four under SP
     and TS a processor and a disk more than divide. Under TS, M is 2, 3, 4, 6 or 8, and a point in
     five shares its processors. Unequal partitions are one of 4 to 13 times the size of the others.
-    Laws of bursts have an scv from 5 to 30 where they are the kind.
+    Laws of bursts have an scv from 5 to 30 where they are the kind. Ordinary ones have demands of an
+    scv log-uniform from .3 to 4.
 
     Examples
     --------
@@ -83,6 +86,8 @@ def unlike_point(kind: str, number: int, *, seed: int = SEED) -> GridPoint:
         aside = rng.random()
         if what == "demand":
             more["demand_scv"] = log_uniform(rng, 10.0, 100.0)
+        elif what == "ordinary":
+            more["demand_scv"] = log_uniform(rng, 0.3, 4.0)
         elif what == "mix":
             more["several_programs"] = True
         if what in ("demand", "mix"):
@@ -111,7 +116,7 @@ def unlike_point(kind: str, number: int, *, seed: int = SEED) -> GridPoint:
 
     base = _BASE.get(kind, "TS turns" if policy == "TS" else f"{policy} demand")
     # other numbers for each kind, so that no two kinds share a machine
-    return point_changed(base, 1000 * list(UNLIKE).index(kind) + number, changed, seed=seed)
+    return point_changed(base, 1000 * [*UNLIKE, *FRESH_KINDS].index(kind) + number, changed, seed=seed)
 
 
 def _indivisible(draw: Draw) -> dict[str, Any]:

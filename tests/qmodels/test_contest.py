@@ -24,6 +24,7 @@ from qmodels.policies.choice import contest
 from qmodels.policies.choice.policy_map import best_policies
 from qmodels.policies.choice.ranking import BEST, SLOWER, TIE, UNDECIDED
 from qmodels.policies.choice.recommendation import recommend
+from qmodels.policies.models.fitted import own_demand
 from qmodels.policies.models.response import least_percentile, percentile_of, response_of
 from qmodels.policies.models.response_bounds import fastest, nearly, slowest
 from qmodels.programs import Geometric, Phase, Program
@@ -174,7 +175,8 @@ def test_a_percentile_lies_between_those_at_the_greatest_and_the_least_speed(pol
         rate = fraction * capacity(policy, SMALL, work)
         solved = predict(policy, SMALL, work, arrival_rate=rate).solved
         law, running = response_of(solved).law, solved.queue.running
-        low, high = (side(solved_wait(solved), running) for side in (fastest, slowest))
+        own = own_demand(solved)
+        low, high = (side(solved_wait(solved), running, own) for side in (fastest, slowest))
         for q in (0.5, 0.95):
             found = percentile_of(solved, q)
             assert 0.0 < least_percentile(solved, q) <= found
@@ -190,13 +192,14 @@ def solved_wait(solved):
     return wait_of(solved).law
 
 
-def test_near_a_capacity_a_percentile_asks_for_fewer_behind_a_job_than_the_whole_law():
+def test_near_a_capacity_a_percentile_asks_for_fewer_behind_a_job_than_the_whole_law(monkeypatch):
     from qmodels.policies.models import response
 
     solved = predict(DP(4), SMALL, JOBS, arrival_rate=0.9 * capacity(DP(4), SMALL, JOBS)).solved
     horizon = 1.1 * percentile_of(solved, 0.95)
-    cut = response._response(solved, response.TRUNCATION, None, horizon).law
     whole = response_of(solved).law
+    monkeypatch.setattr(response, "_horizon", lambda *_: horizon)
+    cut = response._response(solved, response.TRUNCATION, None, 0.95).law
     assert cut.order < 0.5 * whole.order
     times = np.linspace(0.1, 1.0, 7) * horizon
     assert np.abs(cut.cdf(times) - whole.cdf(times)).max() <= 2.0 * response.TRUNCATION

@@ -30,6 +30,9 @@ Array = NDArray[np.float64]
 #: States with all partitions taken, and of all levels, up to which jobs are followed by burst.
 MOST_STATES: Final = 500
 _ALL_STATES: Final = 8000
+#: Bursts of a job from which on those of a regular demand that transfer a little are followed by round;
+#: chosen by looking at the systems on record with odd numbers.
+_ROUNDS: Final = 4
 
 
 @MODELS.register
@@ -51,18 +54,18 @@ class BurstClasses(AbstractModel):
         ):
             return False
         several = len(parts(workload.program)) > 1
-        # without I/O jobs take turns in rounds, which matters whatever their sizes
-        without = float(workload.program.mean_io(*case.policy.allotment(case.system))) == 0.0
+        # with little I/O jobs take turns in rounds, which matters whatever their sizes
+        most = most_rounds(workload, *case.policy.allotment(case.system))
+        in_rounds = most > 2 or (most > 1 and float(workload.program.mean_phases) >= _ROUNDS)
         if workload.cpu_bursts is not None and workload.io_bursts is not None:
             if max(workload.cpu_bursts.scv, workload.io_bursts.scv) <= VARIABLE:
                 return False
-        elif workload.demand.scv <= VARIABLE and not several and not without:
+        elif workload.demand.scv <= VARIABLE and not several and not in_rounds:
             return False
         found = _followed(case)
         if found is None:
             return False
         # jobs in one round that ask for several are another model's, which has fewer stages
-        most = most_rounds(workload, *case.policy.allotment(case.system))
         return workload.has_bursts or found.rounds > 1 or most == 1
 
     def build(self, case: Case) -> BuiltModel:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit import PhaseType, tail_law
+from phasefit import PhaseType, convolve, tail_law
 from phasefit.errors import ModelError
 from qmodels.errors import MemoryBudgetError
 from qmodels.networks.many_server import ManyServerQueue
@@ -34,6 +35,8 @@ Array = NDArray[np.float64]
 _MOST_FOLLOWED: Final = 5
 #: Most phases of the law of a job's time alone that is followed where that of the others is simpler.
 _MOST_ALONE: Final = 16
+#: Part of a job's time below which the turns of others are none.
+_HARDLY_ANY: Final = 1e-3
 #: Speeds that agree to this are one speed.
 _SAME: Final = 1e-12
 
@@ -43,7 +46,9 @@ def own_demand(solved: SolvedQueue) -> PhaseType | None:
 
     Jobs wait for each other by the moments of their demand, so the chain has a law with these. How
     long a job itself runs goes by the tail: of a demand that was fitted to data it is followed with
-    a law that has the percentiles of the data.
+    a law that has the percentiles of the data. Where jobs take turns those of others last as long for
+    a short job as for a long one: a part of the time, as many turns as the job has bursts, is of an
+    Erlang law and only the rest goes by its demand.
 
     Parameters
     ----------
@@ -56,6 +61,29 @@ def own_demand(solved: SolvedQueue) -> PhaseType | None:
         job, or the running jobs are counted by stage, which all have in common. Where the chain has a
         law that was simplified it is the law of a job's time alone.
     """
+    return next(own_demands(solved))
+
+
+def own_demands(solved: SolvedQueue) -> Iterator[PhaseType | None]:
+    """Yield what `own_demand` says, then laws of fewer phases for the same.
+
+    Parameters
+    ----------
+    solved : SolvedQueue
+    """
+    law, running = _whole_demand(solved), solved.queue.running
+    if running.at_one_speed is not None and running.own_part < 1.0 - _HARDLY_ANY:
+        common, _ = running.at_one_speed
+        own = (law or common).scale(running.own_part)
+        bursts = max(1, round(float(solved.workload.program.mean_phases)))
+        for phases in (2, 1):
+            if phases <= bursts or phases == 1:
+                yield convolve(PhaseType.erlang(phases=phases, mean=1.0 - running.own_part), own)
+    yield law
+
+
+def _whole_demand(solved: SolvedQueue) -> PhaseType | None:
+    """The law of the demand of a job that takes no turns."""
     whole = whole_time(solved)
     if whole is not None:
         return whole

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from phasefit import PhaseType
 from phasefit.checks import probabilities, shaped
 from phasefit.records import Law
-from qmodels.errors import ModelError
+from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.networks.many_server import ManyServerQueue, ManyServerSolution
 from qmodels.networks.response import response_law
 from qmodels.networks.sojourn import SojournLaw
@@ -20,7 +20,7 @@ from qmodels.networks.waiting import waiting_rates
 from qmodels.policies.methods import method_of
 from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.described import DrawnTimes, described_times
-from qmodels.policies.models.fitted import own_demand
+from qmodels.policies.models.fitted import own_demand, own_demands
 from qmodels.policies.models.response_bounds import fastest, nearly, slowest
 from qmodels.policies.models.staged_response import staged_response
 from qmodels.programs.model import parts
@@ -204,7 +204,7 @@ def response_of(
     drawn = described_times(_checked(solved))
     if drawn is not None:
         return TimeLaw(drawn.response, _method_of_drawn(solved), 0.0)
-    return _response(solved, truncation, memory, inf)
+    return _response(solved, truncation, memory, None)
 
 
 def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = None) -> Any:
@@ -246,7 +246,7 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     >>> round(percentile_of(solved, 0.95), 2)
     54.92
     """
-    horizon, running = inf, _checked(solved).queue.running
+    _checked(solved)
     if described_times(solved) is not None:
         return response_of(solved).percentile(q)
     if solved.built.model.followed_by or _cut_in_two(solved):
@@ -257,11 +257,17 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
         share = probabilities("q", q)
     except ModelError:
         share = np.zeros(0)  # is refused below, in the words for a percentile
-    if share.size and share.max() < 1.0 - 100.0 * TRUNCATION:
-        slow = slowest(_wait(solved), running, own_demand(solved))
-        if slow is not None:
-            horizon = (1.0 + _ROUNDING) * nearly(slow, float(share.max()), above=True)
-    return _response(solved, TRUNCATION, memory, horizon).percentile(q)
+    asked = float(share.max(initial=0.0))
+    most = asked if share.size and asked < 1.0 - 100.0 * TRUNCATION else None
+    return _response(solved, TRUNCATION, memory, most).percentile(q)
+
+
+def _horizon(solved: SolvedQueue, own: PhaseType | None, share: float | None) -> float:
+    """Seconds that so many of the jobs do not exceed, or more, if theirs is this law; None: all."""
+    if share is None:
+        return inf
+    slow = slowest(_wait(solved), solved.queue.running, own)
+    return inf if slow is None else (1.0 + _ROUNDING) * nearly(slow, share, above=True)
 
 
 def _cut_in_two(solved: SolvedQueue) -> bool:
@@ -335,18 +341,22 @@ def least_percentile(solved: SolvedQueue, q: float) -> float:
     return (1.0 - _ROUNDING) * nearly(fast, max(q - 2.0 * TRUNCATION, 0.0), above=False)
 
 
-def _response(solved: SolvedQueue, truncation: float, memory: float | None, horizon: float) -> TimeLaw:
-    """Law of the response, of use up to the horizon in seconds."""
+def _response(solved: SolvedQueue, truncation: float, memory: float | None, share: float | None) -> TimeLaw:
+    """Law of the response, of use up to what this share of the jobs does not exceed; None: all of it."""
     queue = _checked(solved).queue
     if _cut_in_two(solved):
         other = _stand_in(solved)
-        time = _response(other, truncation, memory, horizon)
+        time = _response(other, truncation, memory, share)
         return replace(time, law=_slower(time.law, _mean(solved) / _mean(other)), method=solved.method)
     if queue.running.staged is not None:
-        followed, bound = staged_response(
-            queue, solved.chain, truncation=truncation, memory=memory, horizon=horizon
+        law, bound = staged_response(
+            queue,
+            solved.chain,
+            truncation=truncation,
+            memory=memory,
+            horizon=_horizon(solved, None, share),
         )
-        return TimeLaw(followed, solved.method, bound)
+        return TimeLaw(law, solved.method, bound)
     if queue.running.at_one_speed is None:
         raise ModelError(
             f'the model "{solved.built.name}" of this policy does not follow single jobs, so it '
@@ -355,10 +365,22 @@ def _response(solved: SolvedQueue, truncation: float, memory: float | None, hori
         )
     demand, speeds = queue.running.at_one_speed
     found = ManyServerSolution(ManyServerQueue(queue.arrivals, demand, speeds=speeds), solved.chain, 0.0)
-    law, bound = response_law(
-        found, truncation=truncation, memory=memory, horizon=horizon, service=own_demand(solved)
-    )
-    return TimeLaw(law, solved.method, bound)
+    refused: MemoryBudgetError | None = None
+    for own in own_demands(solved):
+        try:
+            own_law, bound = response_law(
+                found,
+                truncation=truncation,
+                memory=memory,
+                horizon=_horizon(solved, own, share),
+                service=own,
+            )
+        except MemoryBudgetError as error:  # nothing was done yet; a simpler law may fit
+            refused = error
+        else:
+            return TimeLaw(own_law, solved.method, bound)
+    assert refused is not None
+    raise refused
 
 
 def _method_of_drawn(solved: SolvedQueue) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.demand import reduced_law
+from qmodels.policies.models.lasting_sizes import with_lasting_sizes
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.time_sharing_loads import (
     MOST_APART,
@@ -20,6 +21,7 @@ from qmodels.policies.models.time_sharing_loads import (
     two_branches,
 )
 from qmodels.policies.models.turns import MOST_BY_CLASS
+from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
 
@@ -68,6 +70,9 @@ class TimeSharingModel(AbstractModel):
         if two and (demand.order != 2 or demand.jumps.any()):
             demand = two_branches(demand)
             said.append(f"a demand matched by two branches, scv {demand.scv:.3g}")
+        # programs of a mix differ in more than their size
+        one = len(parts(workload.program)) == 1 and not workload.has_bursts and not case.given
+        lasting = machine.turns and one and arrangement.multiprogramming <= MOST_BY_CLASS
         c, m = arrangement.max_running, demand.order
         check_blocks(
             f"the chain of {case.policy.label}",
@@ -79,9 +84,11 @@ class TimeSharingModel(AbstractModel):
 
         def made(arrival_rate: float | None, speeds: Array | None = given) -> RunningChain:
             step = machine.partitions(arrival_rate)
+            if lasting:
+                step = with_lasting_sizes(machine, workload.demand, demand if two else None, step)
             if two:
                 return by_branch(machine, demand, step, speeds)
-            return all_alike(machine, demand, step, speeds)
+            return all_alike(machine, demand, step, speeds, rounds=lasting)
 
         saturated = made(None)
         at_rate: Callable[[float], RunningChain] = made

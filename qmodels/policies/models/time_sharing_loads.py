@@ -39,6 +39,7 @@ from qmodels.policies.models.stage_counts import StagedJobs
 from qmodels.policies.models.turns import (
     computation_of_rate,
     mixed_speeds,
+    own_part,
     partition_classes,
     played_gain,
     private_computing,
@@ -79,7 +80,7 @@ def two_branches(law: PhaseType) -> PhaseType:
 
 
 @dataclass(frozen=True, eq=False)
-class _Partitions:
+class Partitions:
     """What the processor partitions do, after turns have been reckoned with."""
 
     loads: PartitionLoads
@@ -87,7 +88,13 @@ class _Partitions:
     #: (c + 1, M + 1) what turns leave of the throughput, at most one, times what the partitions that
     #: are taken give where these are of several sizes
     loss: Array
-    saturated: bool  #: whether only k = c is meant
+    cpu: Array  #: (c + 1, M + 1) computation of a job with which the loads were found
+    arrival_rate: float | None  #: jobs per second with which they were; None: only k = c is meant
+
+    @property
+    def saturated(self) -> bool:
+        """Whether only k = c is meant."""
+        return self.arrival_rate is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +210,7 @@ class Machine:
         """Occupancy and rates before turns are reckoned with; they do not depend on the demand."""
         return _plain_loads(self.arrangement, self.cpu, self.io, arrival_rate, self.arrivals)
 
-    def partitions(self, arrival_rate: float | None) -> _Partitions:
+    def partitions(self, arrival_rate: float | None) -> Partitions:
         """Solve the occupancy, and again with what turns gain."""
         c, most = self.arrangement.max_running, self.arrangement.multiprogramming
         plain = self.plain.copy()
@@ -226,7 +233,7 @@ class Machine:
         if more.any():
             turned = gain[more] * private_computing(jobs[more], ratio[more]) / self.cpu
             plain[more] = computation_of_rate(jobs[more], ratio[more] * self.cpu, turned)
-            loads = self.loads(plain, arrival_rate)
+            loads, within = self.loads(plain, arrival_rate), arrival_rate
         loss = np.minimum(gain, 1.0)
         if loss[c, most] < 1.0 and c == most * self.arrangement.processor_partitions:
             folded = self._folded(gain[c, most], ratio[c, most], loads.rate[c, most])
@@ -238,7 +245,7 @@ class Machine:
             loss[c, most] = self._full_loss(loss[c, most], folded, min(share, 1.0))
         if self.unlike and arrival_rate is not None:
             loss = loss * self._on_taken(arrival_rate)[:, None]
-        return _Partitions(loads, ratio, loss, arrival_rate is None)
+        return Partitions(loads, ratio, loss, plain, within)
 
     def _on_taken(self, arrival_rate: float) -> Array:
         """How much faster jobs are than on mean partitions, while k of these are taken, (c + 1,).
@@ -296,11 +303,19 @@ class Machine:
         weight = max(load ** (2 * self.arrangement.multiprogramming), 1.0 - (1.0 - load) / room)
         return loss + min(weight, 1.0) * (folded - loss)
 
-    def loads(self, cpu: Array, arrival_rate: float | None) -> PartitionLoads:
-        """Occupancy and rates of the partitions for these computations by k and j."""
+    def loads(self, cpu: Array, arrival_rate: float | None, pace: Array | None = None) -> PartitionLoads:
+        """Occupancy and rates of the partitions for these computations by k and j.
+
+        With `pace`, (M + 1,), a partition of j jobs is so many times as fast while none waits.
+        """
         rows = [row.tolist() for row in cpu]
         first = [rows.index(row) for row in rows]  # levels with the same times share results
         plain = [self.cpu] * len(rows[0])
+
+        def paced(rates: dict[int, float], k: int) -> dict[int, float]:
+            if pace is None or k == self.arrangement.max_running:
+                return rates
+            return {j: rate * float(pace[j]) for j, rate in rates.items()}
 
         @cache
         def apart(held: Held, like: int) -> dict[int, float]:
@@ -310,7 +325,7 @@ class Machine:
 
         if self.level_of_detail == 0:
             found = _occupancy(self.rooms)
-            return found.solved(lambda held, k: apart(held, first[k]), arrival_rate, self.arrivals)
+            return found.solved(lambda held, k: paced(apart(held, first[k]), k), arrival_rate, self.arrivals)
 
         @cache
         def shared(held: Held, like: int) -> dict[int, float]:
@@ -326,7 +341,8 @@ class Machine:
             processor_partitions=arrangement.processor_partitions,
         )
         if self.level_of_detail == 1:
-            return _occupancy(self.alike).solved(lambda held, k: even[k], arrival_rate, self.arrivals)
+            alike = _occupancy(self.alike)
+            return alike.solved(lambda held, k: paced(even[k], k), arrival_rate, self.arrivals)
         return self._spread(even)
 
     def _at_disk(self, held: Held, cpu: list[float]) -> dict[int, float]:
@@ -382,8 +398,10 @@ def _plain_loads(
     return found
 
 
-def all_alike(machine: Machine, demand: PhaseType, step: _Partitions, given: Array | None) -> RunningChain:
-    """All of k running jobs at one speed."""
+def all_alike(
+    machine: Machine, demand: PhaseType, step: Partitions, given: Array | None, *, rounds: bool = False
+) -> RunningChain:
+    """All of k running jobs at one speed; in `rounds` turns of others last as long for each of them."""
     c = machine.arrangement.max_running
     work = (step.loads.number * step.loads.rate * step.loss).sum(axis=1)
     if given is not None:
@@ -391,7 +409,16 @@ def all_alike(machine: Machine, demand: PhaseType, step: _Partitions, given: Arr
     speeds = work / np.maximum(np.arange(c + 1), 1)
     centre = sharing_centre(demand, c, speeds)
     busy = _busy(machine, np.repeat(work, np.diff(centre.starts)))
-    return RunningChain(centre, *busy, at_one_speed=(demand, speeds[1:]))
+    followed = rounds and not step.saturated and machine.level_of_detail < 2
+    own = _own_part(step) if followed else 1.0
+    return RunningChain(centre, *busy, at_one_speed=(demand, speeds[1:]), own_part=own)
+
+
+def _own_part(step: Partitions) -> float:
+    """Part of the stay of a job that is its own bursts', in the mean over all jobs, see `own_part`."""
+    there = step.loads.seen * np.arange(step.loads.seen.shape[1])
+    own = sum(there[k, j] * own_part(j, step.ratio[k, j]) for k, j in np.argwhere(there > 0.0).tolist())
+    return float(own / max(there.sum(), 1e-300))
 
 
 def _busy(machine: Machine, work: Array) -> tuple[Array, Array]:
@@ -404,7 +431,7 @@ def _busy(machine: Machine, work: Array) -> tuple[Array, Array]:
 def by_branch(
     machine: Machine,
     demand: PhaseType,
-    step: _Partitions,
+    step: Partitions,
     given: Array | None,
 ) -> RunningChain:
     """Jobs of two classes, the branches of their demand, by the counts of both."""
@@ -414,6 +441,7 @@ def by_branch(
     means = (float(1.0 / demand.exit[0]), float(1.0 / demand.exit[1]))
     # (c + 1, M + 1, M + 1, 2): work per second of a job of each class, by k, j and the first class
     speeds = np.zeros((c + 1, most + 1, most + 1, 2))
+    weights = loads.seen / np.maximum(loads.seen.sum(axis=0), 1e-300)
     composed = None
     for j in range(1, most + 1):
         own, fresh, law = mixed_speeds(j, alpha, means, step.ratio[:, j])
@@ -422,9 +450,15 @@ def by_branch(
         composed = law[-1]
     ways = Occupancies.of(c, 2)
     ones, twos = ways.counts[:, 0].astype(int), ways.counts[:, 1].astype(int)
+    law = np.zeros((most + 1, most + 1))
+    if step.saturated:
+        law[most] = composed
+    else:
+        ends = np.einsum("kj,kjas->jas", weights, speeds) / np.array(means)
+        law = partition_classes(loads.starts, loads.replaced, ends, alpha)
     mixes = np.zeros((most + 1, most + 1))  # logarithm of the mixes' probabilities over binomial
     if arrangement.processor_partitions > 1 and machine.level_of_detail < 2:
-        mixes = _mixes(loads, speeds, alpha, means, None if not step.saturated else composed)
+        mixes = _mixes(law)
     chosen = _drawn(loads.number, mixes, ones, twos)
     jobs = np.arange(most + 1)
     of_class = np.stack([np.broadcast_to(jobs, (most + 1,) * 2), jobs[:, None] - jobs], axis=-1)
@@ -440,22 +474,9 @@ def by_branch(
     return RunningChain(staged.centre(), *_busy(machine, done.sum(axis=1)), staged=staged)
 
 
-def _mixes(
-    loads: PartitionLoads,
-    speeds: Array,
-    alpha: float,
-    means: tuple[float, float],
-    saturated: Array | None,
-) -> Array:
+def _mixes(law: Array) -> Array:
     """How much likelier each mix of classes is on a partition than if classes were drawn."""
-    most = loads.starts.size
-    if saturated is not None:
-        law = np.zeros((most + 1, most + 1))
-        law[most] = saturated
-    else:
-        weights = loads.seen / np.maximum(loads.seen.sum(axis=0), 1e-300)
-        mean = np.einsum("kj,kjas->jas", weights, speeds)
-        law = partition_classes(loads.starts, loads.replaced, mean / np.array(means), alpha)
+    most = len(law) - 1
     jobs = np.arange(most + 1)
     first = float((law * jobs).sum() / max((law * jobs[:, None]).sum(), 1e-300))
     found = np.zeros(law.shape)

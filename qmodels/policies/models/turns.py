@@ -56,6 +56,24 @@ def ratio_of_computing(jobs: ArrayLike, computing: ArrayLike) -> Array:
     return found
 
 
+def own_part(jobs: int, ratio: float) -> float:
+    """Part of a job's stay on a partition of j jobs that is its own bursts', in product form.
+
+    The rest are turns of the others at the processors, which last as long for a short job as for a
+    long one. At the disk, which is shared, a job's time is longer by its own transfers.
+
+    Examples
+    --------
+    >>> own_part(1, 0.5), round(own_part(2, 1e-9), 6), round(own_part(2, 1.0), 6)
+    (1.0, 0.5, 0.833333)
+    """
+    there = np.arange(jobs + 1)
+    weights = np.exp((jobs - there) * np.log(ratio) - jobs * max(np.log(ratio), 0.0))
+    law = weights / weights.sum()
+    waiting = float(law @ there) - float(1.0 - law[0])
+    return 1.0 - waiting / jobs
+
+
 def computation_of_rate(jobs: ArrayLike, transfer: ArrayLike, rate: ArrayLike) -> Array:
     """Computation of a job with which a private partition completes jobs at this rate.
 

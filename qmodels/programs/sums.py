@@ -7,9 +7,10 @@ scaling laws. Its mean time on an allotment is then a sum of a few terms, not of
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,10 @@ from numpy.typing import ArrayLike
 from phasefit.arrays import Array
 from qmodels.programs.laws import checked_allotment
 from qmodels.programs.phases import Burst
+
+#: What one allotment is counted by, and of how many the times are kept.
+_ONE: Final = (int, float)
+_MOST_KNOWN: Final = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +75,11 @@ class Sum:
         p, d : array_like
             Processors and disks, above zero.
         """
-        p, d = checked_allotment(p, d)
-        return _added(seconds * burst.scaling(p, d) for burst, seconds in self.parallel.values())
+
+        def times(p: Array, d: Array) -> Array:
+            return _added(seconds * burst.scaling(p, d) for burst, seconds in self.parallel.values())
+
+        return self._found("parallel", p, d, times)
 
     def sequential_time(self, p: ArrayLike, d: ArrayLike) -> Array:
         """Return the seconds of the parts that do not scale, by allotment.
@@ -81,10 +89,29 @@ class Sum:
         p, d : array_like
             Processors and disks, above zero.
         """
-        p, d = checked_allotment(p, d)
-        return _added(
-            burst.overhead(p, d, fixed, growth) for burst, fixed, growth in self.sequential.values()
-        )
+
+        def times(p: Array, d: Array) -> Array:
+            return _added(
+                burst.overhead(p, d, fixed, growth) for burst, fixed, growth in self.sequential.values()
+            )
+
+        return self._found("sequential", p, d, times)
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, float, float], Array]:
+        """Times of single allotments: a model asks for the same few dozens of times."""
+        return {}
+
+    def _found(self, what: str, p: ArrayLike, d: ArrayLike, times: Callable[[Array, Array], Array]) -> Array:
+        if not (isinstance(p, _ONE) and isinstance(d, _ONE)):
+            return times(*checked_allotment(p, d))
+        key = (what, float(p), float(d))
+        if key not in self._known:
+            found = times(*checked_allotment(p, d))
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = found
+        return self._known[key]
 
 
 def times_of_each(sums: Sequence[Sum], p: Array, d: Array) -> Array:

@@ -8,12 +8,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from phasefit import PhaseType
 from phasefit.arrays import Array
 from phasefit.checks import positive_vector, real_number, whole_number
 from qmodels.errors import ModelError
 from qmodels.policies import SpeedTable, predict
-from qmodels.policies.models.build import built_model
+from qmodels.policies.models.time_sharing_loads import Machine
 from qmodels.policies.prediction import CONFIDENCE
 from validation.analysis.seeding import stream
 from validation.trial.bursts import workload
@@ -275,7 +274,6 @@ def speeds_at(cell: Cell, table: SpeedTable, rate: float, measured_rate: float) 
 def _work(cell: Cell, load: float) -> Array:
     """Work per cycle of 1..c running jobs at a share of the capacity, as the model has it, (c,)."""
     # which jobs are long does not matter for how they lie
-    jobs = replace(workload(cell), demand=PhaseType.exponential(mean=1.0))
-    built = built_model(cell.policy, cell.system, jobs, "time-sharing")
-    running = built.running_at(min(load, _FULL) * built.capacity)
-    return np.array([level.mean() for level in running.by_level(running.processors_busy)[1:]])
+    machine = Machine.of(cell.arrangement.at_mean_sizes(), workload(cell), scv=1.0)
+    capacity = machine.partitions(None).work[-1]
+    return machine.partitions(min(load, _FULL) * float(capacity)).work[1:]

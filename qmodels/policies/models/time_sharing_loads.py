@@ -96,6 +96,11 @@ class Partitions:
         """Whether only k = c is meant."""
         return self.arrival_rate is None
 
+    @property
+    def work(self) -> Array:
+        """Mean jobs per second of all partitions with 0..c jobs running, (c + 1,)."""
+        return np.asarray((self.loads.number * self.loads.rate * self.loss).sum(axis=1))
+
 
 @dataclass(frozen=True, eq=False)
 class Machine:
@@ -403,7 +408,7 @@ def all_alike(
 ) -> RunningChain:
     """All of k running jobs at one speed; in `rounds` turns of others last as long for each of them."""
     c = machine.arrangement.max_running
-    work = (step.loads.number * step.loads.rate * step.loss).sum(axis=1)
+    work = step.work
     if given is not None:
         work = np.concatenate([[0.0], given])
     speeds = work / np.maximum(np.arange(c + 1), 1)

@@ -98,20 +98,20 @@ class Sum:
         return self._found("sequential", p, d, times)
 
     @cached_property
-    def _known(self) -> dict[tuple[str, float, float], Array]:
+    def _known(self) -> dict[tuple[str, ArrayLike, ArrayLike], Array]:
         """Times of single allotments: a model asks for the same few dozens of times."""
         return {}
 
     def _found(self, what: str, p: ArrayLike, d: ArrayLike, times: Callable[[Array, Array], Array]) -> Array:
         if not (isinstance(p, _ONE) and isinstance(d, _ONE)):
             return times(*checked_allotment(p, d))
-        key = (what, float(p), float(d))
-        if key not in self._known:
+        found = self._known.get((what, p, d))
+        if found is None:
             found = times(*checked_allotment(p, d))
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[key] = found
-        return self._known[key]
+            self._known[what, p, d] = found
+        return found
 
 
 def times_of_each(sums: Sequence[Sum], p: Array, d: Array) -> Array:

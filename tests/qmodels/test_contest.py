@@ -24,7 +24,7 @@ from qmodels.policies.choice import contest
 from qmodels.policies.choice.policy_map import best_policies
 from qmodels.policies.choice.ranking import BEST, SLOWER, TIE, UNDECIDED
 from qmodels.policies.choice.recommendation import recommend
-from qmodels.policies.models.fitted import own_demand
+from qmodels.policies.models.fitted import own_demands
 from qmodels.policies.models.response import least_percentile, percentile_of, response_of
 from qmodels.policies.models.response_bounds import fastest, nearly, slowest
 from qmodels.programs import Geometric, Phase, Program
@@ -175,7 +175,7 @@ def test_a_percentile_lies_between_those_at_the_greatest_and_the_least_speed(pol
         rate = fraction * capacity(policy, SMALL, work)
         solved = predict(policy, SMALL, work, arrival_rate=rate).solved
         law, running = response_of(solved).law, solved.queue.running
-        own = own_demand(solved)
+        own = next(own_demands(solved))
         low, high = (side(solved_wait(solved), running, own) for side in (fastest, slowest))
         for q in (0.5, 0.95):
             found = percentile_of(solved, q)

@@ -416,3 +416,15 @@ class TestAMixture:
 def test_a_class_in_the_place_of_a_law_has_no_mean():
     with pytest.raises(ModelError, match=r"io: seconds must be from 0 .* got mean nan"):
         Phase(io=PhaseType, cpu=1.0)
+
+
+def test_times_of_one_allotment_are_the_same_when_asked_again_and_nonsense_stays_refused():
+    program = Program([Phase(io=Burst(8.0, law="d"), cpu=Burst(24.0, sequential=2.0, law="p"))])
+    for p in (4, 4.0, np.float64(4.0), 2.5):
+        whole = program.mean_time(np.array([p]), np.array([2.0]))
+        for _ in range(2):
+            assert program.mean_time(p, 2) == whole[0]
+    for p in (10**400, 0, float("nan")):
+        for _ in range(2):
+            with pytest.raises(ModelError, match="processors p"):
+                program.mean_time(p, 2)

@@ -41,8 +41,8 @@ _HARDLY_ANY: Final = 1e-3
 _SAME: Final = 1e-12
 
 
-def own_demand(solved: SolvedQueue) -> PhaseType | None:
-    """Law of the demand of the one job whose response is asked for, where that is another law.
+def own_demands(solved: SolvedQueue) -> Iterator[PhaseType | None]:
+    """Yield laws of the demand of the one job whose response is asked for, the nearest first.
 
     Jobs wait for each other by the moments of their demand, so the chain has a law with these. How
     long a job itself runs goes by the tail: of a demand that was fitted to data it is followed with
@@ -54,31 +54,21 @@ def own_demand(solved: SolvedQueue) -> PhaseType | None:
     ----------
     solved : SolvedQueue
 
-    Returns
-    -------
+    Yields
+    ------
     PhaseType or None
-        Of mean one; None where the demand was given as the chain has it, where it is not all of the
-        job, or the running jobs are counted by stage, which all have in common. Where the chain has a
-        law that was simplified it is the law of a job's time alone.
-    """
-    return next(own_demands(solved))
-
-
-def own_demands(solved: SolvedQueue) -> Iterator[PhaseType | None]:
-    """Yield what `own_demand` says, then laws of fewer phases for the same.
-
-    Parameters
-    ----------
-    solved : SolvedQueue
+        Of mean one, each of fewer phases than the one before; None where the demand was given as the
+        chain has it, where it is not all of the job, or the running jobs are counted by stage, which
+        all have in common. Where the chain has a law that was simplified it is the law of a job's
+        time alone.
     """
     law, running = _whole_demand(solved), solved.queue.running
     if running.at_one_speed is not None and running.own_part < 1.0 - _HARDLY_ANY:
         common, _ = running.at_one_speed
         own = (law or common).scale(running.own_part)
-        bursts = max(1, round(float(solved.workload.program.mean_phases)))
-        for phases in (2, 1):
-            if phases <= bursts or phases == 1:
-                yield convolve(PhaseType.erlang(phases=phases, mean=1.0 - running.own_part), own)
+        several = float(solved.workload.program.mean_phases) >= 1.5
+        for phases in (2, 1) if several else (1,):
+            yield convolve(PhaseType.erlang(phases=phases, mean=1.0 - running.own_part), own)
     yield law
 
 

@@ -83,9 +83,8 @@ def _branches(law: PhaseType) -> Classes:
 
 def _means(loads: PartitionLoads, step: Partitions) -> tuple[Array, Array]:
     """Ratio of transfer to computation and jobs per second by j, in the mean over k, (M + 1,) each."""
-    weight = loads.seen / np.maximum(loads.seen.sum(axis=0), 1e-300)
-    ratio = np.exp((weight * np.log(step.ratio)).sum(axis=0))
-    return np.asarray(ratio), np.asarray((weight * loads.rate * step.loss).sum(axis=0))
+    ratio = np.exp((loads.levels * np.log(step.ratio)).sum(axis=0))
+    return np.asarray(ratio), np.asarray((loads.levels * loads.rate * step.loss).sum(axis=0))
 
 
 def _pace(loads: PartitionLoads, step: Partitions, classes: Classes) -> Array:

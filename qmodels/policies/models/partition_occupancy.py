@@ -130,6 +130,11 @@ class PartitionLoads:
     replaced: float  #: share of the departures from full partitions that find a job waiting
     seen: Array  #: (c + 1, M + 1) long-run mean of the number of partitions by k and j
 
+    @property
+    def levels(self) -> Array:
+        """Probability of k jobs running while a partition holds j, (c + 1, M + 1); 0 where none does."""
+        return np.asarray(self.seen / np.maximum(self.seen.sum(axis=0), 1e-300))
+
 
 #: Rates of a disk partition's processor partitions by their jobs, while k jobs run altogether.
 Rates = Callable[[Held, int], dict[int, float]]

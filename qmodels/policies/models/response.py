@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Final
@@ -20,7 +21,7 @@ from qmodels.networks.waiting import waiting_rates
 from qmodels.policies.methods import method_of
 from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.described import DrawnTimes, described_times
-from qmodels.policies.models.fitted import own_demand, own_demands
+from qmodels.policies.models.fitted import own_demands
 from qmodels.policies.models.response_bounds import fastest, nearly, slowest
 from qmodels.policies.models.staged_response import staged_response
 from qmodels.programs.model import parts
@@ -189,7 +190,8 @@ def response_of(
     the job itself has a law with their percentiles (`phasefit.tail_law`), the others that of the
     chain, which has their moments; models that count jobs by stage keep that for all. Under time
     sharing with M > 1 the followed job gets on at the mean speed of all that run: who shares a
-    partition with whom is only in a simulation.
+    partition with whom is only in a simulation. Where jobs take turns a part of its time, that of
+    the others' turns, does not depend on its demand.
 
     Examples
     --------
@@ -334,11 +336,11 @@ def least_percentile(solved: SolvedQueue, q: float) -> float:
     """
     if described_times(solved) is not None:
         return 0.0
-    fast = fastest(_wait(solved), solved.queue.running, own_demand(solved))
-    if fast is None:
-        return 0.0
+    wait, share = _wait(solved), max(q - 2.0 * TRUNCATION, 0.0)
+    # whichever law the job is followed by
+    fast = [fastest(wait, solved.queue.running, own) for own in own_demands(solved)]
     # the chain that is followed is cut off, which makes its times a little shorter
-    return (1.0 - _ROUNDING) * nearly(fast, max(q - 2.0 * TRUNCATION, 0.0), above=False)
+    return (1.0 - _ROUNDING) * min(0.0 if law is None else nearly(law, share, above=False) for law in fast)
 
 
 def _response(solved: SolvedQueue, truncation: float, memory: float | None, share: float | None) -> TimeLaw:
@@ -365,22 +367,17 @@ def _response(solved: SolvedQueue, truncation: float, memory: float | None, shar
         )
     demand, speeds = queue.running.at_one_speed
     found = ManyServerSolution(ManyServerQueue(queue.arrivals, demand, speeds=speeds), solved.chain, 0.0)
-    refused: MemoryBudgetError | None = None
-    for own in own_demands(solved):
-        try:
-            own_law, bound = response_law(
-                found,
-                truncation=truncation,
-                memory=memory,
-                horizon=_horizon(solved, own, share),
-                service=own,
-            )
-        except MemoryBudgetError as error:  # nothing was done yet; a simpler law may fit
-            refused = error
-        else:
-            return TimeLaw(own_law, solved.method, bound)
-    assert refused is not None
-    raise refused
+
+    def followed(own: PhaseType | None) -> TimeLaw:
+        horizon = _horizon(solved, own, share)
+        law, bound = response_law(found, truncation=truncation, memory=memory, horizon=horizon, service=own)
+        return TimeLaw(law, solved.method, bound)
+
+    *nearer, last = own_demands(solved)
+    for own in nearer:
+        with suppress(MemoryBudgetError):  # nothing was done yet; a simpler law may fit
+            return followed(own)
+    return followed(last)
 
 
 def _method_of_drawn(solved: SolvedQueue) -> str:

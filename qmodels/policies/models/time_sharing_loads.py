@@ -421,9 +421,10 @@ def all_alike(
 
 def _own_part(step: Partitions) -> float:
     """Part of the stay of a job that is its own bursts', in the mean over all jobs, see `own_part`."""
-    there = step.loads.seen * np.arange(step.loads.seen.shape[1])
-    own = sum(there[k, j] * own_part(j, step.ratio[k, j]) for k, j in np.argwhere(there > 0.0).tolist())
-    return float(own / max(there.sum(), 1e-300))
+    jobs = range(1, step.loads.seen.shape[1])
+    there = step.loads.seen[:, 1:] * np.array(jobs)
+    own = sum(float(there[:, j - 1] @ own_part(j, step.ratio[:, j])) for j in jobs)
+    return own / max(float(there.sum()), 1e-300)
 
 
 def _busy(machine: Machine, work: Array) -> tuple[Array, Array]:
@@ -446,7 +447,6 @@ def by_branch(
     means = (float(1.0 / demand.exit[0]), float(1.0 / demand.exit[1]))
     # (c + 1, M + 1, M + 1, 2): work per second of a job of each class, by k, j and the first class
     speeds = np.zeros((c + 1, most + 1, most + 1, 2))
-    weights = loads.seen / np.maximum(loads.seen.sum(axis=0), 1e-300)
     composed = None
     for j in range(1, most + 1):
         own, fresh, law = mixed_speeds(j, alpha, means, step.ratio[:, j])
@@ -459,7 +459,7 @@ def by_branch(
     if step.saturated:
         law[most] = composed
     else:
-        ends = np.einsum("kj,kjas->jas", weights, speeds) / np.array(means)
+        ends = np.einsum("kj,kjas->jas", loads.levels, speeds) / np.array(means)
         law = partition_classes(loads.starts, loads.replaced, ends, alpha)
     mixes = np.zeros((most + 1, most + 1))  # logarithm of the mixes' probabilities over binomial
     if arrangement.processor_partitions > 1 and machine.level_of_detail < 2:

@@ -56,7 +56,7 @@ def ratio_of_computing(jobs: ArrayLike, computing: ArrayLike) -> Array:
     return found
 
 
-def own_part(jobs: int, ratio: float) -> float:
+def own_part(jobs: int, ratio: ArrayLike) -> Array:
     """Part of a job's stay on a partition of j jobs that is its own bursts', in product form.
 
     The rest are turns of the others at the processors, which last as long for a short job as for a
@@ -64,14 +64,14 @@ def own_part(jobs: int, ratio: float) -> float:
 
     Examples
     --------
-    >>> own_part(1, 0.5), round(own_part(2, 1e-9), 6), round(own_part(2, 1.0), 6)
-    (1.0, 0.5, 0.833333)
+    >>> own_part(2, [1e-9, 1.0, 1e9]).round(6)
+    array([0.5     , 0.833333, 1.      ])
     """
-    there = np.arange(jobs + 1)
-    weights = np.exp((jobs - there) * np.log(ratio) - jobs * max(np.log(ratio), 0.0))
-    law = weights / weights.sum()
-    waiting = float(law @ there) - float(1.0 - law[0])
-    return 1.0 - waiting / jobs
+    there, log = np.arange(jobs + 1), np.log(np.asarray(ratio, float))[..., None]
+    weights = np.exp((jobs - there) * log - jobs * np.maximum(log, 0.0))
+    law = weights / weights.sum(axis=-1, keepdims=True)
+    waiting = law @ there - (1.0 - law[..., 0])
+    return np.asarray(1.0 - waiting / jobs)
 
 
 def computation_of_rate(jobs: ArrayLike, transfer: ArrayLike, rate: ArrayLike) -> Array:

@@ -145,6 +145,8 @@ def _predict(
             row["backlog"] = drains[key].record()
         if key in slopes:
             row["sensitivities"] = [each.record() for each in slopes[key].rows]
+            if slopes[key].note:
+                row["sensitivities_note"] = slopes[key].note
     if as_json:
         print_json([with_changes(row, plan.changes) for row in rows])
         return
@@ -173,7 +175,7 @@ def _predict(
             f"one history bounds it"
         )
     for (each, at), changes in slopes.items():
-        typer.echo(f"{each.label} at load {at:.3g}: {'; '.join(row.sentence for row in changes.rows)}")
+        typer.echo(f"{each.label} at load {at:.3g}: {'; '.join(changes.lines)}")
     for (each, at), drain in drains.items():
         typer.echo(f"{each.label} at load {at:.3g}: {drain.sentence}")
     if len(shown) < len(chosen) * len(loads):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,10 +13,11 @@ import numpy as np
 from phasefit import PhaseType, match_moments
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import InfeasibleMomentsError, MemoryBudgetError, ModelError, UnstableError
-from qmodels.markov import QBD
+from qmodels.markov import QBD, solve_qbd
 from qmodels.markov.level_slopes import level_slopes
 from qmodels.policies.models.base import MODELS, BuiltModel, SolvedQueue
 from qmodels.policies.models.build import built_model, solved_queue
+from qmodels.policies.models.described import described_times
 from qmodels.policies.models.policy_queue import PolicyQueue
 from qmodels.policies.system import Workload
 from qmodels.programs.longer_bursts import LongerBurst, longer_bursts
@@ -32,6 +34,11 @@ STEP, COARSE = 2e-7, 1e-4
 _OF_SCV: Final = 2e-6
 #: Part of a parameter whose effect is said.
 SAID: Final = 0.1
+#: Of which jobs the changes are, where the prediction draws its jobs from a log.
+_INDEPENDENT: Final = (
+    "independent jobs with the gaps and sizes of the log, mean response {}; drawn as the prediction "
+    "draws them they may be another"
+)
 #: Different bursts up to which each has a slope of its own.
 MOST_BURSTS: Final = 8
 
@@ -72,6 +79,8 @@ class Sensitivities(Result):
     rows: tuple[Sensitivity, ...]  #: a change each
     method: str  #: that of the prediction
     seconds: float  #: time the computation took
+    #: of which jobs, where it is not those of the prediction; "" where it is
+    note: str = ""
 
     def of(self, parameter: str) -> Sensitivity:
         """Return the row of a parameter by its name, such as "disks"; ModelError for another."""
@@ -89,8 +98,13 @@ class Sensitivities(Result):
         return pd.DataFrame([row.record() for row in self.rows])
 
     def table(self) -> str:
-        """Return the changes and their effects, one to a line."""
-        return "\n".join(row.sentence for row in self.rows)
+        """Return the changes and their effects, one to a line, and of which jobs they are."""
+        return "\n".join(self.lines)
+
+    @property
+    def lines(self) -> list[str]:
+        """The changes and their effects, and of which jobs they are where that must be said."""
+        return [*(row.sentence for row in self.rows), *([self.note] if self.note else [])]
 
 
 def sensitivities_of(solved: SolvedQueue) -> Sensitivities:
@@ -112,8 +126,8 @@ def sensitivities_of(solved: SolvedQueue) -> Sensitivities:
     The mean is differentiated through its chain, see `qmodels.markov.level_slopes`: one more
     solution serves all slopes, and each takes only the rates next to today's, whose slopes are
     quotients of differences to 1e-7. Models that search for their rates at each arrival rate hold
-    to about three digits. The slope in the arrival rate follows from those of the bursts, since
-    the unit of time is free. One more processor or disk, and a tenth more jobs, are solved as they
+    to about three digits. The slope of the longest burst follows from the others and from that in
+    the arrival rate, since the unit of time is free. One more processor or disk, and a tenth more jobs, are solved as they
     are; a tenth of a burst or an scv is said to first order.
 
     An scv is moved with the mean kept, along the laws of two moments (`phasefit.match_moments`);
@@ -140,7 +154,11 @@ def sensitivities_of(solved: SolvedQueue) -> Sensitivities:
     started = time.perf_counter()
     near = _Neighbours(solved)
     rows = tuple(near.rows())
-    return Sensitivities(solved.policy.label, near.mean, rows, solved.method, time.perf_counter() - started)
+    drawn = described_times(solved)
+    note = "" if drawn is None else f"these changes are of {_INDEPENDENT.format(in_words(near.mean))}"
+    return Sensitivities(
+        solved.policy.label, near.mean, rows, solved.method, time.perf_counter() - started, note
+    )
 
 
 class _Neighbours:
@@ -158,20 +176,22 @@ class _Neighbours:
 
     def rows(self) -> Iterator[Sensitivity]:
         """Yield a row for each change."""
-        bursts = list(self.bursts())
-        yield self.jobs(bursts)
+        yield self.jobs()
         yield self.one_more("processors")
         yield self.one_more("disks")
-        yield from bursts
+        yield from self.bursts()
         yield from self.variability()
 
     def built(self, workload: Workload) -> BuiltModel:
         """Build the same model of another workload."""
         return built_model(self.solved.policy, self.solved.system, workload, self.model)
 
-    def chain(self, built: BuiltModel, workload: Workload, rate: float) -> QBD:
-        """Return the chain of a queue at an arrival rate."""
-        return PolicyQueue(workload.arrivals.scale(1.0 / rate), built.running_at(rate)).chain()
+    def chain(self, built: BuiltModel, rate: float) -> QBD:
+        """Return the chain of a queue at an arrival rate, arrivals otherwise as they are.
+
+        Those that are described by how busy a machine is keep what is said of them today.
+        """
+        return PolicyQueue(self.solved.queue.arrivals.scale(self.rate / rate), built.running_at(rate)).chain()
 
     def elasticity(self, workload_at: Callable[[float], Workload]) -> float:
         """Return the slope of the mean response in a factor at one, seconds."""
@@ -179,25 +199,23 @@ class _Neighbours:
 
     def moved(self, workload_at: Callable[[float], Workload], by: float) -> QBD:
         """Return the chain with a factor moved away from one."""
-        workload = workload_at(1.0 + by)
-        return self.chain(self.built(workload), workload, self.rate)
+        return self.chain(self.built(workload_at(1.0 + by)), self.rate)
 
-    def jobs(self, bursts: list[Sensitivity]) -> Sensitivity:
+    @cached_property
+    def of_rate(self) -> float:
+        """Slope of the mean response in the arrival rate, seconds per job per second."""
+        chain = self.chain(self.solved.built, self.rate * (1.0 + self.step))
+        return (self.slopes.along(self.here, chain) / (self.step * self.rate) - self.mean) / self.rate
+
+    def jobs(self) -> Sensitivity:
         """Return what more jobs do."""
-        overheads = self.solved.policy.arrangement(self.solved.system).overheads
-        if overheads or any(row.slope is None for row in bursts):
-            chain = self.chain(self.solved.built, self.solved.workload, self.rate * (1.0 + self.step))
-            slope = (self.slopes.along(self.here, chain) / (self.step * self.rate) - self.mean) / self.rate
-        else:
-            # Twice as long bursts at half the rate double every time: the unit of time is free.
-            slope = (sum(row.value * (row.slope or 0.0) for row in bursts) - self.mean) / self.rate
         effect, note = None, ""
         more = self.rate * (1.0 + SAID)
         try:
             effect = self._mean(self.solved.built, self.solved.workload, more) - self.mean
         except UnstableError as error:
             note = f"more than {self.solved.policy.label} can carry, {error.capacity:.4g} jobs/s"
-        return Sensitivity("arrival rate", self.rate, "jobs/s", slope, "10 % more jobs", effect, note)
+        return Sensitivity("arrival rate", self.rate, "jobs/s", self.of_rate, "10 % more jobs", effect, note)
 
     def _mean(self, built: BuiltModel, workload: Workload, rate: float) -> float:
         solved = solved_queue(built, self.solved.policy, self.solved.system, workload, rate)
@@ -219,19 +237,34 @@ class _Neighbours:
 
     def bursts(self) -> Iterator[Sensitivity]:
         """Yield what longer bursts do, each of the programs, or all of a kind where these are many."""
-        workload = self.solved.workload
-        for burst in longer_bursts(workload.program, MOST_BURSTS):
+        bursts = list(longer_bursts(self.solved.workload.program, MOST_BURSTS))
+        longest = max(bursts, key=lambda burst: burst.seconds)
+        known = {burst.name: self.of_burst(burst) for burst in bursts if burst is not longest}
+        if self.solved.policy.arrangement(self.solved.system).overheads or None in (
+            each[0] for each in known.values()
+        ):
+            known[longest.name] = self.of_burst(longest)
+        else:
+            # Twice as long bursts at half the rate double every time: the unit of time is free.
+            every = self.mean + self.rate * self.of_rate
+            known[longest.name] = every - sum(slope or 0.0 for slope, _ in known.values()), ""
+        for burst in bursts:
+            (slope, note), change = known[burst.name], f"{burst.name} 10 % longer"
+            if slope is None:
+                yield Sensitivity(burst.name, burst.seconds, "s", None, change, None, note)
+            else:
+                yield Sensitivity(burst.name, burst.seconds, "s", slope / burst.seconds, change, SAID * slope)
 
-            def workload_at(factor: float, burst: LongerBurst = burst) -> Workload:
-                return _changed(workload, program=burst.program(factor))
+    def of_burst(self, burst: LongerBurst) -> tuple[float | None, str]:
+        """Return seconds of mean response per part by which a burst is longer, or why it is not known."""
 
-            change = f"{burst.name} 10 % longer"
-            try:
-                slope = self.elasticity(workload_at)
-            except ModelError as error:  # a model that simplifies otherwise next to here
-                yield Sensitivity(burst.name, burst.seconds, "s", None, change, None, str(error))
-                continue
-            yield Sensitivity(burst.name, burst.seconds, "s", slope / burst.seconds, change, SAID * slope)
+        def workload_at(factor: float) -> Workload:
+            return _changed(self.solved.workload, program=burst.program(factor))
+
+        try:
+            return self.elasticity(workload_at), ""
+        except ModelError as error:  # a model that simplifies otherwise next to here
+            return None, str(error)
 
     def variability(self) -> Iterator[Sensitivity]:
         """Yield what more variable demands or bursts do."""
@@ -265,8 +298,8 @@ class _Neighbours:
             # Rates of laws of two moments bend more than the mean does: from both sides.
             less, more = (self.moved(workload_at, by) for by in (-_OF_SCV, _OF_SCV))
             return self.slopes.along(less, more) / (2.0 * _OF_SCV * scv * self.rate)
-        higher = workload_at(1.0 + _OF_SCV)
-        return (self._mean(self.built(higher), higher, self.rate) - self.mean) / (_OF_SCV * scv)
+        higher = solve_qbd(self.moved(workload_at, _OF_SCV))
+        return (float(higher.mean_level()) / self.rate - self.mean) / (_OF_SCV * scv)
 
 
 class _OtherLaw(ModelError):

@@ -305,6 +305,8 @@ def test_a_load_beyond_capacity_names_the_largest_stable_one(reference):
         predict(SP(16, 1), MACHINE, reference, load=0.5)
     below = caught.value.largest_load * (1 - 1e-9)
     assert predict(SP(16, 1), MACHINE, reference, load=below).mean_response > 1e6
+    with pytest.raises(UnstableError):  # its answer would be rounding
+        predict(SP(16, 1), MACHINE, reference, load=caught.value.largest_load * (1 - 1e-14))
 
 
 @pytest.mark.parametrize("bad", [0, -1, np.nan, np.inf, None, "0.5", True])

@@ -9,8 +9,10 @@ from phasefit import MAP, PhaseType, match_moments
 from qmodels import ModelError, Phase, Program, System, Workload, WorkloadMix, predict
 from qmodels.markov import QBD, solve_qbd
 from qmodels.markov.level_slopes import level_slopes
+from qmodels.policies import TimeSharing
 from qmodels.policies.models.speed_scaled import SpeedScaled
 from tests.command import called, result_of
+from tests.qmodels.test_histories import busy_weeks, workload_of
 
 MACHINE = System(16, 8, min_processors=2)
 PROGRAM = Program([Phase(io=16.0, cpu=64.0), Phase(io=4.0, cpu=80.0)])
@@ -130,6 +132,30 @@ def test_the_command_prints_them(tmp_path):
     done = called("predict", site, "--policy", "sp(1,1)", "--load", "0.3", "--sensitivities", "--json")
     (row,) = result_of(done.stdout)
     assert {"parameter", "slope", "effect"} <= set(row["sensitivities"][0])
+
+
+@pytest.mark.parametrize("description", ["dispersion", "days"])
+def test_jobs_of_a_log_keep_what_is_said_of_their_arrivals(description):
+    work = workload_of(busy_weeks(5), description=description)
+    answer = predict("SP(1,1)", System(1, 1), work, load=0.6)
+    found = answer.sensitivities
+    # one job at a time stays as long as its bursts are together, whichever of them is longer
+    read, computed = (row.slope for row in found.rows if row.unit == "s")
+    assert read == pytest.approx(computed, rel=1e-5)
+    assert read > 0.0
+    if description == "dispersion":
+        assert (found.note, found.mean_response) == ("", pytest.approx(answer.mean_response))
+    else:
+        assert "independent jobs" in found.table().splitlines()[-1]
+        assert found.mean_response < answer.mean_response
+
+
+def test_more_disks_or_processors_under_a_cap_on_unlike_partitions_have_an_answer():
+    work = Workload(Program([Phase(io=0.5, cpu=4.0)]))
+    capped = TimeSharing(8, 2, 3, ts_cap="min")
+    found = predict(capped, System(12, 4), work, load=0.4).sensitivities
+    one_more = predict(capped, System(13, 4), work, arrival_rate=found.of("arrival rate").value)
+    assert found.of("processors").effect == pytest.approx(one_more.mean_response - found.mean_response)
 
 
 class OwnSpeeds(SpeedScaled):

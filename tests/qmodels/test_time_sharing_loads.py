@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from phasefit import match_moments, mixture
-from qmodels.policies import SpaceSharing, System, TimeSharing, Workload, capacity, predict
+from qmodels.policies import (
+    DynamicPartitioning,
+    SpaceSharing,
+    System,
+    TimeSharing,
+    Workload,
+    capacity,
+    predict,
+)
 from qmodels.policies.models.even_loads import even_rates
 from qmodels.policies.models.partition_occupancy import (
     Occupancy,
@@ -353,3 +361,15 @@ def test_however_few_jobs_arrive_each_is_alone(rate):
     assert found.model == "time-sharing"
     # on the largest of three partitions, of three processors
     assert found.mean_response == pytest.approx(3 * (1.0 + 3.0 / 3), rel=1e-9)
+
+
+@pytest.mark.parametrize("arrivals", [match_moments(1.0, 2.0), match_moments(1.0, 1.5)])
+@pytest.mark.parametrize("policy", [TS(16, 4, 3), DynamicPartitioning(2)])
+def test_on_a_large_machine_as_well(policy, arrivals):
+    """The chance that all of 48 or 64 jobs run at once is below every float."""
+    work = Workload(Program([Phase(io=2.0, cpu=1.0)]), arrivals=arrivals)
+    machine = System(64, 9)
+    least = capacity(policy, machine, work)
+    few, fewer = (predict(policy, machine, work, arrival_rate=part * least) for part in (1e-6, 1e-12))
+    assert few.mean_response == pytest.approx(fewer.mean_response, rel=1e-6)
+    assert few.mean_jobs == pytest.approx(few.arrival_rate * few.mean_response, rel=1e-9)

@@ -34,6 +34,8 @@ Array = NDArray[np.float64]
 
 #: A capacity is beyond the bound only where it is more than rounding.
 _NOISE: Final = 1.0 + 1e-9
+#: Part of a capacity that a rate must stay below for its answer to be more than rounding.
+_BELOW: Final = 1.0 - 1e-12
 
 
 def built_model(
@@ -204,7 +206,7 @@ def solved_queue(
     UnstableError
         If the rate is at or beyond the policy's capacity; names the largest stable load.
     """
-    if arrival_rate >= built.capacity:
+    if arrival_rate >= built.capacity * _BELOW:
         bound = work_bound(system, workload.program)
         raise UnstableError(
             policy.label,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ from qmodels.policies.system import spread
 Array = NDArray[np.float64]
 #: Jobs on each disk partition, in falling order within each group of like partitions.
 Crowd = tuple[int, ...]
+
+#: Probability below which a level counts as reached too seldom to tell its states apart.
+_SELDOM: Final = 1e-290
 
 
 @dataclass(frozen=True)
@@ -276,7 +280,7 @@ def occupancy_law(
         Probabilities for k = 0..c; those of the last level with and without jobs waiting.
     """
     if len(again) == 1 and arrival_rate < again[0, 0]:
-        return _law_by_levels(up, down, arrival_rate)
+        return within_floats(_law_by_levels(up, down, arrival_rate))
     full: Array = np.eye(len(again))
     found = solve_qbd(
         QBD(
@@ -285,7 +289,12 @@ def occupancy_law(
             down=[*down, again],
         )
     )
-    return [*found.boundary[:-1], found.tail]
+    return within_floats([*found.boundary[:-1], found.tail])
+
+
+def within_floats(laws: Sequence[Array]) -> list[Array]:
+    """The laws of the levels, even on those that are reached too seldom for a float to say how."""
+    return [law if law.sum() > _SELDOM else np.full(law.size, _SELDOM / law.size) for law in laws]
 
 
 def _law_by_levels(up: Sequence[Array], down: Sequence[Array], arrival_rate: float) -> list[Array]:

@@ -18,7 +18,7 @@ from phasefit import MAP, PhaseType
 from qmodels.markov import QBD, solve_qbd
 from qmodels.networks.many_server import arrival_process
 from qmodels.policies.models._kernels import rates_beside
-from qmodels.policies.models.disk_crowding import occupancy_law, saturated_law
+from qmodels.policies.models.disk_crowding import occupancy_law, saturated_law, within_floats
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -179,7 +179,8 @@ def _with_arrivals(
             down=[np.kron(stages, block) for block in (*down, again)],
         )
     )
-    both = [law.reshape(process.order, -1) for law in (*found.boundary[:-1], found.tail)]
+    laws = within_floats([*found.boundary[:-1], found.tail])
+    both = [law.reshape(process.order, -1) for law in laws]
     rates = process.D1.sum(axis=1)
     return [law.sum(axis=0) for law in both], [rates @ law for law in both]
 

@@ -259,15 +259,16 @@ class Machine:
         are taken to be mean.
         """
         counts, faster = zip(*self.unlike, strict=True)
-        partitions, found = sum(counts), np.ones(self.arrangement.max_running + 1)
-        # states say how many partitions of each size are taken; more jobs are turned away
+        most, found = self.arrangement.max_running, np.ones(self.arrangement.max_running + 1)
+        # States say how many partitions of each size are taken; more jobs are turned away, and so
+        # are those that a cap keeps from partitions that are free.
         states = list(product(*(range(count + 1) for count in counts)))
         if len(states) > _MOST_TAKEN:
             return found
         place, rates = {state: n for n, state in enumerate(states)}, np.zeros((len(states),) * 2)
         for state, here in place.items():
             free = next((n for n, count in enumerate(counts) if state[n] < count), None)
-            if free is not None:
+            if free is not None and sum(state) < most:
                 rates[here, place[(*state[:free], state[free] + 1, *state[free + 1 :])]] = arrival_rate
             for n, taken in enumerate(state):
                 if taken:
@@ -275,7 +276,7 @@ class Machine:
                     rates[here, place[left]] = taken * faster[n] / (self.cpu + self.io)
         law, pace = stationary(rates), np.array(states) @ np.array(faster)
         k = np.array(states).sum(axis=1)
-        for taken in range(1, partitions):
+        for taken in range(1, min(sum(counts), most + 1)):
             of = k == taken
             if law[of].sum() > 0.0:
                 found[taken] = float(law[of] @ pace[of] / law[of].sum() / taken)

@@ -25,7 +25,7 @@ def nearby(plan: Scenario, cells: Iterable[Cell]) -> Iterator[str]:
             continue
         answer = predict(cell.best.policy, plan.system, plan.workload, load=cell.load, model=plan.model)
         try:
-            changes = "; ".join(row.sentence for row in answer.sensitivities.rows)
+            changes = "; ".join(answer.sensitivities.lines)
         except ModelError:  # a chain too large to be differentiated
             continue
         yield f"Next to today's machine, under {cell.best.label} at load {cell.load:.3g}: {changes}."

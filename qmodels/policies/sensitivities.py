@@ -12,7 +12,7 @@ import numpy as np
 
 from phasefit import PhaseType, match_moments
 from phasefit.records import Drawing, Record, Result
-from qmodels.errors import InfeasibleMomentsError, MemoryBudgetError, ModelError, UnstableError
+from qmodels.errors import InfeasibleMomentsError, ModelError, UnstableError
 from qmodels.markov import QBD, solve_qbd
 from qmodels.markov.level_slopes import level_slopes
 from qmodels.policies.models.base import MODELS, BuiltModel, SolvedQueue
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 STEP, COARSE = 2e-7, 1e-4
 #: The same of an scv, to both sides; upward only where the law has other phases on one of them.
 _OF_SCV: Final = 2e-6
+#: Part of the mean response that rounding may be.
+_ROUNDING: Final = 1e-11
 #: Part of a parameter whose effect is said.
 SAID: Final = 0.1
 #: Of which jobs the changes are, where the prediction draws its jobs from a log.
@@ -127,8 +129,8 @@ def sensitivities_of(solved: SolvedQueue) -> Sensitivities:
     solution serves all slopes, and each takes only the rates next to today's, whose slopes are
     quotients of differences to 1e-7. Models that search for their rates at each arrival rate hold
     to about three digits. The slope of the longest burst follows from the others and from that in
-    the arrival rate, since the unit of time is free. One more processor or disk, and a tenth more jobs, are solved as they
-    are; a tenth of a burst or an scv is said to first order.
+    the arrival rate, since the unit of time is free. One more processor or disk, and a tenth more
+    jobs, are solved as they are; a tenth of a burst or an scv is said to first order.
 
     An scv is moved with the mean kept, along the laws of two moments (`phasefit.match_moments`);
     at one, upward. Of another law it does not say how the law would change, and there is no slope.
@@ -182,6 +184,10 @@ class _Neighbours:
         yield from self.bursts()
         yield from self.variability()
 
+    def seen(self, effect: float) -> float:
+        """Return an effect, or zero for one that is rounding."""
+        return effect if abs(effect) > _ROUNDING * self.mean else 0.0
+
     def built(self, workload: Workload) -> BuiltModel:
         """Build the same model of another workload."""
         return built_model(self.solved.policy, self.solved.system, workload, self.model)
@@ -229,7 +235,7 @@ class _Neighbours:
             system = replace(solved.system, **{what: count + 1})
             built = built_model(solved.policy, system, solved.workload, self.model)
             more = solved_queue(built, solved.policy, system, solved.workload, self.rate)
-            effect = float(more.chain.mean_level()) / self.rate - self.mean
+            effect = self.seen(float(more.chain.mean_level()) / self.rate - self.mean)
         except (ModelError, UnstableError) as error:
             note = str(error)
         change = f"one more {what.removesuffix('s')}"
@@ -277,10 +283,10 @@ class _Neighbours:
             change = f"scv of {said[name]} 10 % higher"
             try:
                 slope = self._scv_slope(name, law)
-            except (InfeasibleMomentsError, MemoryBudgetError, _OtherLaw) as error:
+            except ModelError as error:
                 yield Sensitivity(*head, None, change, None, str(error))
                 continue
-            yield Sensitivity(*head, slope, change, SAID * slope * law.scv)
+            yield Sensitivity(*head, slope, change, self.seen(SAID * slope * law.scv))
 
     def _scv_slope(self, name: str, law: PhaseType) -> float:
         """Return seconds of mean response per unit of the scv of a law, upward where it is one."""

@@ -356,6 +356,16 @@ class Arrangement(Record):
         return all(sum(slots) * self.multiprogramming <= 1 for slots in self.slots)
 
     @property
+    def one_job_each(self) -> bool:
+        """Whether every processor partition takes one job, and all may be taken at once."""
+        return self.multiprogramming == 1 and self.max_running == self.processor_partitions
+
+    @property
+    def places_alike(self) -> bool:
+        """Whether every rule of placement comes to the same: a job on each, on one disk or on its own."""
+        return self.one_job_each and (self.used_disk_partitions == 1 or self.private)
+
+    @property
     def whole_disks(self) -> bool:
         """Whether every disk partition has D / K_D disks, a whole number."""
         return self.system.disks % self.disk_partitions == 0

@@ -144,7 +144,8 @@ class AbstractModel(abc.ABC):
     def follows(self, policy: AbstractPolicy, arrangement: Arrangement, workload: Workload) -> bool:
         """Return whether the policy is of a kind that the model can follow.
 
-        What else keeps it from being built, `build` says in words.
+        What else keeps it from being built, `build` says in words. With one job on each partition
+        the rules of placement differ by a few per cent at most.
 
         Parameters
         ----------
@@ -153,7 +154,7 @@ class AbstractModel(abc.ABC):
         arrangement : Arrangement
             Of the policy on the machine.
         """
-        return self.placement in (None, arrangement.placement)
+        return self.placement in (None, arrangement.placement) or arrangement.one_job_each
 
     def suits(self, case: Case) -> bool:
         """Return whether "auto" takes it for a case that it follows and no earlier one suits.

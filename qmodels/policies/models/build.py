@@ -207,24 +207,23 @@ def solved_queue(
         If the rate is at or beyond the policy's capacity; names the largest stable load.
     """
     if arrival_rate >= built.capacity * _BELOW:
-        bound = work_bound(system, workload.program)
-        raise UnstableError(
-            policy.label,
-            arrival_rate,
-            built.capacity,
-            load=arrival_rate / bound,
-            largest_load=built.capacity / bound,
-        )
+        raise _unstable(policy, system, workload, arrival_rate, built.capacity)
     arrivals = arrivals_at(workload, arrival_rate / built.capacity)
     queue = PolicyQueue(arrivals.scale(1.0 / arrival_rate), built.running_at(arrival_rate))
-    return SolvedQueue(
-        policy=policy,
-        system=system,
-        workload=workload,
-        queue=queue,
-        chain=solve_qbd(queue.chain()),
-        built=built,
-    )
+    try:
+        chain = solve_qbd(queue.chain())
+    except UnstableError as error:  # jobs lie a little worse at this rate than while some always wait
+        raise _unstable(policy, system, workload, arrival_rate, error.capacity) from None
+    return SolvedQueue(policy=policy, system=system, workload=workload, queue=queue, chain=chain, built=built)
+
+
+def _unstable(
+    policy: AbstractPolicy, system: System, workload: Workload, arrival_rate: float, most: float
+) -> UnstableError:
+    """The error that names the largest stable load of a policy."""
+    bound = work_bound(system, workload.program)
+    load, largest = arrival_rate / bound, most / bound
+    return UnstableError(policy.label, arrival_rate, most, load=load, largest_load=largest)
 
 
 def _build(
@@ -239,6 +238,9 @@ def _build(
     """Build; `given` says that the speeds of `jobs` are not the policy's own."""
     case = Case(policy, system, workload, jobs, memory, given)
     built, overheads = model.build(case), case.arrangement.overheads
+    if model.placement not in (None, case.arrangement.placement) and not case.arrangement.places_alike:
+        start = "jobs taken to start where the fewest are at the disk"
+        built = replace(built, exact=False, simplifications=(*built.simplifications, start))
     if built.at_rate is not None and not built.exact:
         # the occupancy is solved with Poisson arrivals and no pauses, the queue with the true ones
         said = [*built.simplifications]

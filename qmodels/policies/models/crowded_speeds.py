@@ -13,7 +13,7 @@ from qmodels.networks.sizes import check_queue
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.crowding import MOST_CROWDS, chain_at_one_speed
 from qmodels.policies.models.disk_crowding import DiskRooms, completions, crowding
-from qmodels.policies.models.larger_partitions import on_the_larger
+from qmodels.policies.models.larger_partitions import mean_sizes, on_the_larger
 from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED
 
@@ -100,13 +100,14 @@ class _Lying:
     def _work(self, k: int, arrival_rate: float | None) -> Array:
         """Return completions, processors and disks at work by the jobs of each kind, (kinds, 3, y).
 
-        Those on processor partitions of one size get on as if all were on such.
+        Those on processor partitions of one size get on as if all were on such. Where a cap leaves
+        some free, which are taken is a matter of all disk partitions, and jobs are on mean ones.
         """
         most, found = max(self.rooms.rooms), []
         jobs = np.arange(most + 1)
         for _, d, sizes in self.unlike:
-            if not sizes:
-                sizes = (self.at.mean_processors(k),) * most
+            if not sizes or self.at.max_running < self.at.processor_partitions:
+                sizes = (float(mean_sizes(self.at, self.program, arrival_rate)[k]),) * most
             kinds = sorted(set(sizes), reverse=True)  # one or two, a processor apart
             each = np.zeros((len(kinds), 3, most + 1))
             for n, p in enumerate(kinds):
@@ -124,7 +125,7 @@ class _Lying:
     def chain(self, law: PhaseType, arrival_rate: float | None) -> RunningChain:
         """Return the chain of jobs of one law at an arrival rate, or while jobs always wait."""
         numbers = range(1, self.at.max_running + 1)
-        if self.at.repartitioned:
+        if self.at.repartitioned or self.at.max_running < self.at.processor_partitions:
             work = [self._work(k, arrival_rate)[self.kind] for k in numbers]
         else:
             work = [self._work(1, arrival_rate)[self.kind]] * len(numbers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from qmodels.policies.models.turns import private_computing, ratio_of_computing
 from qmodels.policies.system import spread
 
 Array = NDArray[np.float64]
+
+#: Computation of a job as part of its transfer, at least.
+_LEAST: Final = 1e-9
 
 
 def even_rates(
@@ -44,6 +48,8 @@ def even_rates(
     Few disk partitions hold different numbers of jobs, and all ratios are searched for at once:
     one by one they took nearly all the time of a prediction.
     """
+    # programs that only transfer: as little computation as lets the ratio of the two be searched
+    rows = [[max(cpu, _LEAST * io) for cpu in row] for row in rows]
     found = []  # of each k: jobs of a partition, its rate, and how many like it there are
     for k in range(len(rows)):
         jobs = spread(max(k, 1), processor_partitions)

@@ -42,6 +42,8 @@ _LONG: Final = 1.2
 _BLOCKING: Final = 5.0
 #: Shares of I/O in a job's time, and capacities, that differ by less are one.
 _SAME: Final = 1e-9
+#: Part of the longest transfer that stands for a burst that a class does not have.
+_NONE: Final = 1e-9
 
 
 @MODELS.register
@@ -375,10 +377,11 @@ class CountedJobs:
         Each job has p processors.
         """
         io, cpu = self.times(p)
-        if not self.in_turn or io.min() == 0.0:
+        if not self.in_turn or io.max() == 0.0:
             return sharing_throughput(self.contents, io, cpu)
         phases = np.array([each.phases for each in self.classes])
-        bursts, away = io / phases, np.maximum(cpu / phases, 1e-9 * io.max())
+        least = _NONE * io.max()  # of what a class does not do, for the network to have a rate
+        bursts, away = (np.maximum(time / phases, least) for time in (io, cpu))
         return np.array([self._in_turn(jobs, bursts, away) for jobs in self.contents.tolist()])
 
     def _in_turn(self, jobs: list[int], bursts: Array, away: Array) -> Array:

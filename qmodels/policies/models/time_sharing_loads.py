@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from itertools import product
 from typing import Final
 
 import numpy as np
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 
 from phasefit import MAP, PhaseType, match_moments
 from qmodels.errors import InfeasibleMomentsError
-from qmodels.markov.ctmc import stationary
 from qmodels.networks.occupancy import Occupancies, sharing_centre
 from qmodels.networks.product_form import log_factorials
 from qmodels.networks.sizes import queue_seconds
@@ -26,6 +24,7 @@ from qmodels.policies.models._kernels import draw_classes
 from qmodels.policies.models.described import choice_of
 from qmodels.policies.models.even_loads import even_rates
 from qmodels.policies.models.given_speeds import level_factors
+from qmodels.policies.models.larger_partitions import on_the_larger
 from qmodels.policies.models.partition_occupancy import (
     MOST_AT_DISK,
     Held,
@@ -61,8 +60,6 @@ _WITHIN: Final = 0.995
 MOST_APART: Final = 80
 #: Seconds that the occupancy may take beside the stages of arrivals, about.
 _SECONDS: Final = 0.3
-#: Ways in which partitions of several sizes may be taken, at most, for these to be told apart.
-_MOST_TAKEN: Final = 400
 #: Ratios beyond which one of the two centres might as well not be there.
 _FAR: Final = 1e12
 
@@ -113,7 +110,7 @@ class Machine:
     scv: float  #: of the jobs' demand
     persistent: bool  #: whether a job's bursts are all of one size
     sharing: str  #: disk discipline
-    #: processor partitions of each size, larger ones first, and how much faster than on the mean one
+    #: processor partitions of either size, larger ones first, and how much faster than on the mean one
     #: a job alone is there
     unlike: tuple[tuple[int, float], ...] = ()
     #: how jobs arrive, in units of their mean, where the occupancy is followed with it; None: Poisson
@@ -248,38 +245,24 @@ class Machine:
                 else arrival_rate / (folded * loads.number[c, most] * loads.rate[c, most])
             )
             loss[c, most] = self._full_loss(loss[c, most], folded, min(share, 1.0))
-        if self.unlike and arrival_rate is not None:
+        if self.unlike:
             loss = loss * self._on_taken(arrival_rate)[:, None]
         return Partitions(loads, ratio, loss, plain, within)
 
-    def _on_taken(self, arrival_rate: float) -> Array:
+    def _on_taken(self, arrival_rate: float | None) -> Array:
         """How much faster jobs are than on mean partitions, while k of these are taken, (c + 1,).
 
-        The next job starts on the largest partition that is free. While several share one, all
-        are taken to be mean.
+        While several share one, all are taken to be mean.
         """
-        counts, faster = zip(*self.unlike, strict=True)
+        (larger, one), (others, other) = self.unlike
         most, found = self.arrangement.max_running, np.ones(self.arrangement.max_running + 1)
-        # States say how many partitions of each size are taken; more jobs are turned away, and so
-        # are those that a cap keeps from partitions that are free.
-        states = list(product(*(range(count + 1) for count in counts)))
-        if len(states) > _MOST_TAKEN:
-            return found
-        place, rates = {state: n for n, state in enumerate(states)}, np.zeros((len(states),) * 2)
-        for state, here in place.items():
-            free = next((n for n, count in enumerate(counts) if state[n] < count), None)
-            if free is not None and sum(state) < most:
-                rates[here, place[(*state[:free], state[free] + 1, *state[free + 1 :])]] = arrival_rate
-            for n, taken in enumerate(state):
-                if taken:
-                    left = (*state[:n], taken - 1, *state[n + 1 :])
-                    rates[here, place[left]] = taken * faster[n] / (self.cpu + self.io)
-        law, pace = stationary(rates), np.array(states) @ np.array(faster)
-        k = np.array(states).sum(axis=1)
-        for taken in range(1, min(sum(counts), most + 1)):
-            of = k == taken
-            if law[of].sum() > 0.0:
-                found[taken] = float(law[of] @ pace[of] / law[of].sum() / taken)
+        least = 1 if arrival_rate is not None else most  # of jobs that always wait, as many as run
+        taken = np.arange(least, min(larger + others - 1, most) + 1)
+        if taken.size:
+            within = min(larger + others, most)
+            alone = np.repeat([[one], [other]], within + 1, axis=1) / (self.cpu + self.io)
+            on = on_the_larger(larger, others, alone, arrival_rate, within)[taken]
+            found[taken] = (on * one + (taken - on) * other) / taken
         return found
 
     def _folded(self, gain: float, ratio: float, rate: float) -> float:

@@ -6,7 +6,7 @@ many, is worked out here from the policy's own parameters, by the rules of Rosti
 - SP(K_P, K_D), sec. 3.3: one job on each of K_P processor partitions; partition c works on disk
   partition c mod K_D. Whole processors and disks, larger partitions first, unless sizes are given.
 - DP(K_D), sec. 3.4: at most floor(P / M_P) jobs; k of them have P / k processors each, and a job
-  keeps the disk partition of the fewest jobs that it found when it started.
+  keeps the disk partition of the fewest jobs that it found when it started; whole disks as above.
 - TS(K_P, K_D) of level M, sec. 3.5: as SP, but M jobs on each processor partition; M K_P of them,
   or M min(K_P, K_D) where the cap is "min".
 """
@@ -45,7 +45,7 @@ def limits(policy, system):
         while (most + 1) * system.min_processors <= system.processors:
             most += 1
         sizes = [system.processors / k for k in range(1, most + 1)]
-        return Limits(kind, most, most, sizes, [0] * most, [system.disks / k_d] * k_d, "fcfs")
+        return Limits(kind, most, most, sizes, [], _whole(system.disks, k_d), "fcfs")
     k_p = policy.processor_partitions
     sizes = list(getattr(policy, "sizes", None) or _whole(system.processors, k_p))
     # Where there are more disk partitions than processor partitions, some are never used.
@@ -62,7 +62,10 @@ def limits(policy, system):
 def played(policy, system, times, arrivals, factors, picks=(), pauses=None):
     """Response time of every job under a policy; times(p, d): mean bursts (io, cpu) by phase."""
     found = limits(policy, system)
-    rows = [times(p, found.disks[k]) for p, k in zip(found.sizes, found.disk_of, strict=True)]
+    if found.kind == "dynamic":  # every number of jobs on every disk partition
+        rows = [times(p, d) for p in found.sizes for d in found.disks]
+    else:
+        rows = [times(p, found.disks[k]) for p, k in zip(found.sizes, found.disk_of, strict=True)]
     return simulate(
         found.kind,
         found.each,
@@ -119,7 +122,10 @@ def simulate(
 
     def seconds(job):
         what, factor, phase = job.bursts[0]
-        row = len(running) - 1 if kind == "dynamic" else job.partition
+        row = job.partition
+        if kind == "dynamic":
+            kinds = len(io_time) // limit  # of disk partitions, one if all are alike
+            row = (len(running) - 1) * kinds + min(job.disk, kinds - 1)
         table = io_time if what == "io" else cpu_time
         return factor * table[row][phase % len(table[row])]
 

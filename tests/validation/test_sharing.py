@@ -105,7 +105,7 @@ def test_every_job_leaves_when_the_naive_twin_says(policy, disk, rng):
         (SP(3, 2), ("static", 1, 3, [6, 5, 5], [0, 1, 0], [4, 3], "fcfs")),
         (SP(2, 4), ("static", 1, 2, [8, 8], [0, 1], [2, 2], "fcfs")),
         (SP(2, 1, sizes=(12, 4)), ("static", 1, 2, [12, 4], [0, 0], [7], "fcfs")),
-        (DP(2), ("dynamic", 5, 5, [16, 8, 16 / 3, 4, 3.2], [0] * 5, [3.5, 3.5], "fcfs")),
+        (DP(2), ("dynamic", 5, 5, [16, 8, 16 / 3, 4, 3.2], [], [4, 3], "fcfs")),
         (TS(3, 2, 2), ("timed", 2, 6, [6, 5, 5], [0, 1, 0], [4, 3], "fcfs")),
         (TS(3, 2, 2, ts_cap="min", cpu_discipline="ps"), ("timed", 2, 4, [6, 5, 5], [0, 1, 0], [4, 3], "ps")),
     ],

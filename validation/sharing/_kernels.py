@@ -304,6 +304,13 @@ def _occupy(state, job, place):
 
 
 @njit(**INLINED)
+def _allotment(state, running, disk):
+    """Row of the times of a job beside others on a disk partition, where processors are shared equally."""
+    kinds = state.io_time.shape[0] // state.slots.size  # of disk partitions; 1 if all are alike
+    return (running - 1) * kinds + (disk if kinds > 1 else 0)
+
+
+@njit(**INLINED)
 def _begin(state, slot):
     """Find who begins a burst now: the job in `slot`, if any, or whoever waits first.
 
@@ -316,7 +323,7 @@ def _begin(state, slot):
         if slot >= 0:
             old = slots[slot]
             job, stage, phase, column = old.job, old.stage, old.phase, old.column
-            allotment = counters.running - 1 if dynamic else old.partition
+            allotment = _allotment(state, counters.running, old.disk) if dynamic else old.partition
         else:
             if counters.started == counters.arrived or counters.running == slots.size:
                 break
@@ -324,7 +331,7 @@ def _begin(state, slot):
             job, stage = counters.started, TRANSFER
             column = state.columns[_program(state, job)]
             phase = state.first_phase[job]
-            allotment = counters.running if dynamic else place
+            allotment = _allotment(state, counters.running + 1, place) if dynamic else place
             counters.started += 1
             state.wait[job] = counters.now - state.arrival[job]
         stage, phase, column, seconds = _next_burst(state, job, allotment, stage, phase, column)
@@ -360,12 +367,12 @@ def _share_anew(state, before):
                 elif m == 0:
                     job.work = max(state.ends[k] - now, 0.0)
             # What is left of each burst keeps its fraction of the whole.
+            now_at = _allotment(state, running, job.disk)
+            was_at = _allotment(state, before, job.disk)
             if job.stage == COMPUTE:
-                ratio = state.cpu_time[running - 1, job.column]
-                ratio /= state.cpu_time[before - 1, job.column]
+                ratio = state.cpu_time[now_at, job.column] / state.cpu_time[was_at, job.column]
             else:
-                ratio = state.io_time[running - 1, job.column]
-                ratio /= state.io_time[before - 1, job.column]
+                ratio = state.io_time[now_at, job.column] / state.io_time[was_at, job.column]
             job.work *= ratio
     resumes, pause_end = running > 0, state.stations.size
     counters.paused = 0

@@ -27,8 +27,10 @@ class Layout:
     slots: int  #: jobs that run at most
     limit: int  #: of them on a processor partition
     disciplines: NDArray[np.int64]  #: (2,) the kernel's code at processors and at disks
-    io_time: Array  #: (allotments, phases) mean I/O bursts, seconds
-    cpu_time: Array  #: (allotments, phases) mean computation bursts, seconds
+    #: (allotments, phases) mean I/O bursts, seconds; where numbers of running jobs meet disk partitions of
+    #: unlike size, (allotments x disk partitions, phases)
+    io_time: Array
+    cpu_time: Array  #: the same of computation bursts
     disk_of: NDArray[np.int64]  #: (allotments,) disk partition that it works on
     processors_of: Array  #: (allotments,) processors of a job there
     disks_of: Array  #: (disk partitions,) disks
@@ -63,9 +65,10 @@ def _static(arrangement: Arrangement, times: PhaseTimes) -> Layout:
 
 def _dynamic(arrangement: Arrangement, times: PhaseTimes) -> Layout:
     """Equal shares of all processors; an allotment is the number of jobs that share them."""
-    c, disks = arrangement.max_running, arrangement.disk_partitions
+    c, disks = arrangement.max_running, np.array(arrangement.disk_sizes)
     shares = arrangement.system.processors / np.arange(1, c + 1)
-    io, cpu = _tables(times, shares, np.full(c, arrangement.disks))
+    different = disks if len(set(disks.tolist())) > 1 else disks[:1]
+    io, cpu = _tables(times, np.repeat(shares, different.size), np.tile(different, c))
     laws = arrangement.overheads
     # The same law given several times is drawn from once.
     distinct = tuple(dict.fromkeys(laws))
@@ -79,7 +82,7 @@ def _dynamic(arrangement: Arrangement, times: PhaseTimes) -> Layout:
         cpu_time=cpu,
         disk_of=np.zeros(c, np.int64),
         processors_of=shares,
-        disks_of=np.full(disks, arrangement.disks),
+        disks_of=disks,
         pauses=distinct,
         pause_of=np.array(pause_of, dtype=np.int64),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -41,29 +43,46 @@ def mean_sizes(arrangement: Arrangement, program: AbstractProgram, arrival_rate:
 def on_the_larger(larger: int, others: int, speeds: Array, arrival_rate: float | None, most: int) -> Array:
     """Return the mean number of jobs on the larger partitions by that of all, (most + 1,).
 
-    A job starts on a larger one if there is one free, and stays there; beyond `most` jobs wait, and
-    start as soon as one ends. `speeds` are those of a job on either, by the number of all. While
+    See `on_each_kind`, of which this is the first of two.
+    """
+    return on_each_kind((larger, others), speeds, arrival_rate, most)[:, 0]
+
+
+def on_each_kind(kinds: Sequence[int], speeds: Array, arrival_rate: float | None, most: int) -> Array:
+    """Return the mean number of jobs on partitions of each kind by that of all, (most + 1, kinds).
+
+    A job starts on the first kind of which one is free, and stays there; beyond `most` jobs wait, and
+    start as soon as one ends. `speeds` are those of a job on each kind, by the number of all. While
     jobs always wait (None) only the last number is meant.
     """
-    levels = [np.arange(max(0, k - others), min(k, larger) + 1) for k in range(most + 1)]
+    levels: list[dict[tuple[int, ...], int]] = [{} for _ in range(most + 1)]
+    for held in product(*(range(min(most, count) + 1) for count in kinds)):
+        if sum(held) <= most:
+            level = levels[sum(held)]
+            level[held] = len(level)
     down, up = [], []
     for k in range(1, most + 1):
         here, below = levels[k], levels[k - 1]
-        block = np.zeros((here.size, below.size))
-        for row, i in enumerate(here):
-            for left, rate in ((i - 1, i * speeds[0, k]), (i, (k - i) * speeds[1, k])):
-                if rate > 0.0:
-                    block[row, left - below[0]] += rate
+        block, start = np.zeros((len(here), len(below))), np.zeros((len(below), len(here)))
+        for held, row in here.items():
+            for n, jobs in enumerate(held):
+                if jobs:
+                    block[row, below[_changed(held, n, -1)]] += jobs * speeds[n, k]
+        for held, row in below.items():
+            first = next(n for n, count in enumerate(kinds) if held[n] < count)
+            start[row, here[_changed(held, first, 1)]] = 1.0
         down.append(block)
-        start = np.minimum(below + 1, larger) - here[0]
-        up.append((start[:, None] == np.arange(here.size)).astype(float))
+        up.append(start)
     again = down[-1] @ up[-1]  # with a job waiting, the next starts at once
-    first = np.minimum(np.arange(most + 1), larger).astype(float)
     always = saturated_law(again)
-    if arrival_rate is not None:
-        rate = min(arrival_rate, _WITHIN * float(always @ again.sum(axis=1)))
-        laws = occupancy_law(up, down, again, rate)
-        first = np.array([law @ own / law.sum() for law, own in zip(laws, levels, strict=True)])
-    else:
-        first[-1] = always @ levels[-1]
-    return first
+    jobs_on = [np.array(list(level), dtype=float) for level in levels]
+    if arrival_rate is None:
+        even = [own.mean(axis=0) for own in jobs_on[:-1]]
+        return np.array([*even, always @ jobs_on[-1]])
+    rate = min(arrival_rate, _WITHIN * float(always @ again.sum(axis=1)))
+    laws = occupancy_law(up, down, again, rate)
+    return np.array([law @ own / law.sum() for law, own in zip(laws, jobs_on, strict=True)])
+
+
+def _changed(held: tuple[int, ...], kind: int, by: int) -> tuple[int, ...]:
+    return (*held[:kind], held[kind] + by, *held[kind + 1 :])

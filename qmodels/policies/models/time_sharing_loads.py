@@ -8,6 +8,7 @@ queue counts the running jobs by the branch of the law of demand that their size
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import Final
@@ -24,7 +25,7 @@ from qmodels.policies.models._kernels import draw_classes
 from qmodels.policies.models.described import choice_of
 from qmodels.policies.models.even_loads import even_rates
 from qmodels.policies.models.given_speeds import level_factors
-from qmodels.policies.models.larger_partitions import on_the_larger
+from qmodels.policies.models.larger_partitions import on_each_kind
 from qmodels.policies.models.partition_occupancy import (
     MOST_AT_DISK,
     Held,
@@ -60,6 +61,8 @@ _WITHIN: Final = 0.995
 MOST_APART: Final = 80
 #: Seconds that the occupancy may take beside the stages of arrivals, about.
 _SECONDS: Final = 0.3
+#: Ways in which partitions of several kinds may be taken, at most, for these to be told apart.
+_MOST_TAKEN: Final = 2000
 #: Ratios beyond which one of the two centres might as well not be there.
 _FAR: Final = 1e12
 
@@ -110,8 +113,8 @@ class Machine:
     scv: float  #: of the jobs' demand
     persistent: bool  #: whether a job's bursts are all of one size
     sharing: str  #: disk discipline
-    #: processor partitions of either size, larger ones first, and how much faster than on the mean one
-    #: a job alone is there
+    #: processor partitions of each kind, by their processors and the disks of their own, larger ones first,
+    #: and how much faster than on the mean one a job alone is there
     unlike: tuple[tuple[int, float], ...] = ()
     #: how jobs arrive, in units of their mean, where the occupancy is followed with it; None: Poisson
     arrivals: PhaseType | MAP | None = None
@@ -124,9 +127,13 @@ class Machine:
         cpu, io = float(program.mean_cpu(p, d)), float(program.mean_io(p, d))
         phases = max(1.0, float(program.mean_phases))
         discipline = arrangement.system.disk_discipline
-        whole = replace(arrangement, whole=True).partition_sizes
-        alone = {size: float(program.mean_time(size, d)) for size in whole}
-        unlike = tuple((whole.count(size), (cpu + io) / time) for size, time in alone.items() if time)
+        whole = replace(arrangement, whole=True)
+        disks = [d] * arrangement.processor_partitions  # those of its own, if it has them, else mean ones
+        if arrangement.used_disk_partitions == arrangement.processor_partitions:
+            disks = list(arrangement.disk_sizes)
+        kinds = Counter(zip(whole.partition_sizes, disks, strict=True))
+        alone = {kind: float(program.mean_time(*kind)) for kind in kinds}
+        unlike = tuple((kinds[kind], (cpu + io) / time) for kind, time in alone.items() if time)
         made = cls(
             arrangement,
             cpu,
@@ -254,15 +261,16 @@ class Machine:
 
         While several share one, all are taken to be mean.
         """
-        (larger, one), (others, other) = self.unlike
-        most, found = self.arrangement.max_running, np.ones(self.arrangement.max_running + 1)
+        counts, faster = (np.array(each) for each in zip(*self.unlike, strict=True))
+        partitions, most = int(counts.sum()), self.arrangement.max_running
+        found = np.ones(most + 1)
         least = 1 if arrival_rate is not None else most  # of jobs that always wait, as many as run
-        taken = np.arange(least, min(larger + others - 1, most) + 1)
-        if taken.size:
-            within = min(larger + others, most)
-            alone = np.repeat([[one], [other]], within + 1, axis=1) / (self.cpu + self.io)
-            on = on_the_larger(larger, others, alone, arrival_rate, within)[taken]
-            found[taken] = (on * one + (taken - on) * other) / taken
+        taken = np.arange(least, min(partitions - 1, most) + 1)
+        if taken.size and np.prod(counts + 1.0) <= _MOST_TAKEN:
+            within = min(partitions, most)
+            alone = np.repeat(faster[:, None], within + 1, axis=1) / (self.cpu + self.io)
+            on = on_each_kind(counts.tolist(), alone, arrival_rate, within)
+            found[taken] = on[taken] @ faster / taken
         return found
 
     def _folded(self, gain: float, ratio: float, rate: float) -> float:

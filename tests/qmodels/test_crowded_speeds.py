@@ -12,7 +12,7 @@ from qmodels.policies.base import running_jobs
 from qmodels.policies.models.base import Case
 from qmodels.policies.models.blocked_disks import _Blocked, _counted, _more_than, _Moves
 from qmodels.policies.models.job_classes import counted_jobs
-from qmodels.policies.models.larger_partitions import on_the_larger
+from qmodels.policies.models.larger_partitions import on_each_kind, on_the_larger
 from qmodels.programs import Burst, Phase, Program, WorkingSet, WorkloadMix
 
 FCFS = System(16, 4, disk_discipline="fcfs")
@@ -31,6 +31,18 @@ def test_the_larger_partition_is_taken_first_as_a_first_server_is():
     assert poisson @ on / poisson.sum() == pytest.approx(offered / (1.0 + offered), rel=1e-9)
     assert on[0] == 0.0
     assert np.all(np.diff(on) > 0.0)
+
+
+def test_beyond_a_cap_jobs_wait_for_the_larger_partitions():
+    """Three of four partitions at most, three of them alike: the small one is taken in passing only."""
+    kinds, speeds = (3, 1), np.array([[1.0], [0.5]]).repeat(4, axis=1)
+    few, many, always = (on_each_kind(kinds, speeds, rate, 3) for rate in (1.0, 2.9, None))
+    assert always[3] == pytest.approx([3.0, 0.0], abs=1e-12)
+    for found in (few, many):
+        assert found.sum(axis=1) == pytest.approx(np.arange(4))
+    assert few[3, 1] == pytest.approx(0.0, abs=1e-12)  # a third job never finds the larger ones taken
+    # more than there are partitions are on all of them
+    assert on_each_kind((1, 1), speeds, 0.5, 3)[3] == pytest.approx([1.0, 1.0])
 
 
 def test_two_unequal_processors_are_the_queue_of_a_fast_and_a_slow_server():

@@ -53,8 +53,12 @@ def on_each_kind(kinds: Sequence[int], speeds: Array, arrival_rate: float | None
 
     A job starts on the first kind of which one is free, and stays there; beyond `most` jobs wait, and
     start as soon as one ends. `speeds` are those of a job on each kind, by the number of all. While
-    jobs always wait (None) only the last number is meant.
+    jobs always wait (None) only the last number is meant. More jobs than there are partitions are on
+    all of them.
     """
+    if most > sum(kinds):
+        found = on_each_kind(kinds, speeds, arrival_rate, sum(kinds))
+        return np.concatenate([found, np.tile(np.array(kinds, dtype=float), (most - sum(kinds), 1))])
     levels: list[dict[tuple[int, ...], int]] = [{} for _ in range(most + 1)]
     for held in product(*(range(min(most, count) + 1) for count in kinds)):
         if sum(held) <= most:

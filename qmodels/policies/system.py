@@ -300,10 +300,10 @@ class Arrangement(Record):
 
     @property
     def disks(self) -> float:
-        """Disks of a disk partition at its mean size, D / K_D."""
-        return self.system.disks / self.disk_partitions
+        """Disks of a disk partition that is used, at its mean size; D / K_D where that is whole."""
+        return sum(self.disk_sizes) / self.used_disk_partitions
 
-    @property
+    @cached_property
     def disk_sizes(self) -> tuple[float, ...]:
         """Whole numbers of disks of the disk partitions that are used, larger ones first."""
         return whole_sizes(self.system.disks, self.disk_partitions)[: self.used_disk_partitions]
@@ -367,8 +367,8 @@ class Arrangement(Record):
 
     @property
     def whole_disks(self) -> bool:
-        """Whether every disk partition has D / K_D disks, a whole number."""
-        return self.system.disks % self.disk_partitions == 0
+        """Whether all disk partitions that are used have as many disks."""
+        return len(set(self.disk_sizes)) == 1
 
     @property
     def sizes_hold(self) -> bool:

@@ -179,12 +179,12 @@ class TimeSharing(AbstractPolicy):
         """See `AbstractPolicy.running`."""
         partitions = self.processor_partitions
         used = min(self.disk_partitions, partitions)
-        p, d = system.processors / partitions, system.disks / self.disk_partitions
+        p, d = system.processors / partitions, self.arrangement(system).disks
         (times,) = mean_times(program, p, d)
         rows = []
         for k in range(1, self.max_running + 1):
             jobs = spread(k, partitions)  # processor partition c works on disk partition c mod K_D
             rows.append(groups_at_work([jobs[l::used] for l in range(used)], program, p, d, times=times))
-        whole = system.processors % partitions == 0 and system.disks % self.disk_partitions == 0
+        whole = system.processors % partitions == 0 and self.arrangement(system).whole_disks
         unshared = self.multiprogramming == 1 and self.disk_partitions >= partitions
         return RunningJobs.of(rows, exact=unshared and whole)

@@ -56,6 +56,7 @@ class CrowdingModel(AbstractModel):
             case.workload.has_bursts
             and (at.private or at.system.disk_discipline == "ps")
             and len(set(at.sizes or ())) <= 1
+            and (at.whole_disks or not at.repartitioned)  # which disks jobs are on matters more
             and not case.speeds_exact
         )
 

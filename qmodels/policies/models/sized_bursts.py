@@ -40,9 +40,13 @@ class SizedBursts(AbstractModel):
     placement = "fewest-at-disk"
 
     def suits(self, case: Case) -> bool:
-        """See `AbstractModel.suits`: few bursts, which scale unlike each other with the processors."""
+        """See `AbstractModel.suits`: few bursts, which scale unlike each other, on equal disk partitions."""
         program, at = case.workload.program, case.arrangement
-        if case.given or not at.repartitioned or float(program.mean_phases) > _MOST_BURSTS:
+        if (
+            case.given
+            or not (at.repartitioned and at.whole_disks)
+            or float(program.mean_phases) > _MOST_BURSTS
+        ):
             return False
         shares = []
         for k in (1, at.max_running):

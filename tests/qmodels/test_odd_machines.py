@@ -4,6 +4,7 @@ Simulated means are of 12 replications of 150,000 jobs; half-widths are below a 
 answer may be off by.
 """
 
+import math
 import warnings
 
 import pytest
@@ -20,6 +21,7 @@ from qmodels.policies import (
     predict,
 )
 from qmodels.programs import Phase, Program, WorkingSet
+from tests.campaigns.odd_machines import odd_machine
 
 DP, SP, TS = DynamicPartitioning, SpaceSharing, TimeSharing
 READS = Program([WorkingSet(4, [Phase(io=18.0, cpu=0.0)])])
@@ -88,3 +90,22 @@ def test_a_rate_that_only_a_chain_refuses_names_the_policy():
     work = Workload(Program([Phase(14.0, 3.0), Phase(0.0, 5.0)]), match_moments(1.0, 35.0))
     with pytest.raises(UnstableError, match=r"TS\(7,4;M=5\): no steady state at load .* below load"):
         predict(policy, machine, work, arrival_rate=0.9999 * capacity(policy, machine, work))
+
+
+@pytest.mark.parametrize("number", range(2004, 2016))
+def test_every_system_of_the_rule_has_an_answer(number):
+    """A dozen that the record does not have."""
+    point = odd_machine(number)
+    given = point.policy, point.system, point.workload
+    most = capacity(*given)
+    for part in (1e-9, point.fraction):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = predict(*given, arrival_rate=part * most)
+        figures = found.mean_response, found.mean_jobs, found.processor_utilisation, found.disk_utilisation
+        assert all(math.isfinite(each) and each >= 0.0 for each in figures)
+        assert found.mean_wait <= found.mean_response
+        assert max(figures[2:]) <= 1.0 + 1e-9
+    slopes = found.sensitivities
+    assert all(row.effect is not None or row.note for row in slopes.rows)
+    assert slopes.of("arrival rate").slope >= -1e-3 * found.mean_response / found.arrival_rate

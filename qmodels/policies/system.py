@@ -306,7 +306,7 @@ class Arrangement(Record):
     @cached_property
     def disk_sizes(self) -> tuple[float, ...]:
         """Whole numbers of disks of the disk partitions that are used, larger ones first."""
-        return whole_sizes(self.system.disks, self.disk_partitions)[: self.used_disk_partitions]
+        return whole_sizes(self.system.disks, self.disk_partitions, self.used_disk_partitions)
 
     @property
     def disk_of(self) -> tuple[int, ...]:
@@ -384,6 +384,9 @@ def spread(jobs: int, partitions: int) -> list[int]:
     return [each + 1] * extra + [each] * (partitions - extra)
 
 
-def whole_sizes(units: int, partitions: int) -> tuple[float, ...]:
-    """Whole sizes as equal as can be, larger ones first."""
-    return tuple(float(n) for n in spread(units, partitions))
+def whole_sizes(units: int, partitions: int, first: int | None = None) -> tuple[float, ...]:
+    """Whole sizes as equal as can be, larger ones first; of all partitions, or of so many first ones."""
+    each, extra = divmod(units, partitions)
+    listed = partitions if first is None else first
+    larger = min(extra, listed)
+    return (each + 1.0,) * larger + (float(each),) * (listed - larger)

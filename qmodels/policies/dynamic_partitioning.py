@@ -156,8 +156,8 @@ class DynamicPartitioning(AbstractPolicy):
 
     def running(self, system: System, program: AbstractProgram) -> RunningJobs:
         """See `AbstractPolicy.running`."""
-        c, disks = system.max_processor_partitions, self.disk_partitions
-        d = self.arrangement(system).disks
+        c, disks, at = system.max_processor_partitions, self.disk_partitions, self.arrangement(system)
+        d = at.disks
         shares = system.processors / np.arange(1.0, c + 1.0)
         # Disk partitions without a job add nothing; a million of them would take seconds.
         rows = [
@@ -167,7 +167,7 @@ class DynamicPartitioning(AbstractPolicy):
             )
         ]
         alike = _bursts_scale_alike(program, shares, d)
-        return RunningJobs.of(rows, exact=disks >= c and self.arrangement(system).whole_disks and alike)
+        return RunningJobs.of(rows, exact=disks >= c and at.whole_disks and alike)
 
 
 def _bursts_scale_alike(program: AbstractProgram, shares: Array, d: float) -> bool:

@@ -38,8 +38,8 @@ _ROUNDING: Final = 1e-11
 SAID: Final = 0.1
 #: Of which jobs the changes are, where the prediction draws its jobs from a log.
 _INDEPENDENT: Final = (
-    "independent jobs with the gaps and sizes of the log, mean response {}; drawn as the prediction "
-    "draws them they may be another"
+    "these changes are of independent jobs with the gaps and sizes of the log, mean response {}; "
+    "drawn as the prediction draws them they may be another"
 )
 #: Different bursts up to which each has a slope of its own.
 MOST_BURSTS: Final = 8
@@ -157,7 +157,7 @@ def sensitivities_of(solved: SolvedQueue) -> Sensitivities:
     near = _Neighbours(solved)
     rows = tuple(near.rows())
     drawn = described_times(solved)
-    note = "" if drawn is None else f"these changes are of {_INDEPENDENT.format(in_words(near.mean))}"
+    note = "" if drawn is None else _INDEPENDENT.format(in_words(near.mean))
     return Sensitivities(
         solved.policy.label, near.mean, rows, solved.method, time.perf_counter() - started, note
     )

@@ -161,8 +161,8 @@ class SpaceSharing(AbstractPolicy):
 
     def running(self, system: System, program: AbstractProgram) -> RunningJobs:
         """See `AbstractPolicy.running`."""
-        c, disks = self.processor_partitions, self.disk_partitions
-        d = self.arrangement(system).disks
+        c, disks, at = self.processor_partitions, self.disk_partitions, self.arrangement(system)
+        d = at.disks
         mean = system.processors / c
         sizes = [mean] * c if self.sizes is None else [float(n) for n in self.sizes]
         kinds = sorted(set(sizes))
@@ -171,7 +171,7 @@ class SpaceSharing(AbstractPolicy):
             _largest_at_work(sizes[:k], spread(k, min(disks, c)), program, d, times) for k in range(1, c + 1)
         ]
         alike = system.processors % c == 0 if self.sizes is None else len(set(self.sizes)) == 1
-        return RunningJobs.of(rows, exact=disks >= c and alike and self.arrangement(system).whole_disks)
+        return RunningJobs.of(rows, exact=disks >= c and alike and at.whole_disks)
 
 
 def _largest_at_work(

@@ -177,14 +177,14 @@ class TimeSharing(AbstractPolicy):
 
     def running(self, system: System, program: AbstractProgram) -> RunningJobs:
         """See `AbstractPolicy.running`."""
-        partitions = self.processor_partitions
-        used = min(self.disk_partitions, partitions)
-        p, d = system.processors / partitions, self.arrangement(system).disks
+        partitions, at = self.processor_partitions, self.arrangement(system)
+        used = at.used_disk_partitions
+        p, d = system.processors / partitions, at.disks
         (times,) = mean_times(program, p, d)
         rows = []
         for k in range(1, self.max_running + 1):
             jobs = spread(k, partitions)  # processor partition c works on disk partition c mod K_D
             rows.append(groups_at_work([jobs[l::used] for l in range(used)], program, p, d, times=times))
-        whole = system.processors % partitions == 0 and self.arrangement(system).whole_disks
+        whole = system.processors % partitions == 0 and at.whole_disks
         unshared = self.multiprogramming == 1 and self.disk_partitions >= partitions
         return RunningJobs.of(rows, exact=unshared and whole)

@@ -15,7 +15,7 @@ import sys
 from typing import Any, Final
 
 from tests.campaigns.record import write_record
-from tests.campaigns.unlike_grid import in_turn, judged, recorded, simulated, summary
+from tests.campaigns.unlike_grid import in_turn, judged, simulated, simulations, summary
 
 #: Kinds of points of each set, how many of each, and their seed.
 FRESH: Final = {
@@ -31,11 +31,7 @@ FRESH: Final = {
 
 def simulated_before(name: str) -> dict[tuple[str, str], dict[str, Any]]:
     """Return what the record says of the simulation of each point; nothing where there is none."""
-    known = {}
-    for row in recorded(f"fresh-{name}"):
-        last = list(row).index("simulation_seconds") + 1  # what follows was predicted
-        known[row["kind"], row["name"]] = dict(list(row.items())[:last])
-    return known
+    return {(row["kind"], row["name"]): row for row in simulations(f"fresh-{name}")}
 
 
 def the_points(name: str, *, again: bool) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ from qmodels.policies import (
 from qmodels.programs import Phase, Program, WorkingSet
 from tests.campaigns.policy_points import GridPoint
 from tests.campaigns.record import write_record
-from tests.campaigns.unlike_grid import judged, recorded, simulated, summary
+from tests.campaigns.unlike_grid import judged, simulated, simulations, summary
 
 COUNT: Final = 48
 SEED: Final = 366_036
@@ -107,12 +107,7 @@ def rows_of(numbers: list[int]) -> list[dict[str, Any]]:
 
 if __name__ == "__main__":
     again = "again" in sys.argv[1:]
-    if again:
-        table = [
-            dict(list(row.items())[: list(row).index("simulation_seconds") + 1]) for row in recorded(NAME)
-        ]
-    else:
-        table = rows_of(list(range(COUNT)))
+    table = simulations(NAME) if again else rows_of(list(range(COUNT)))
     table = judged(table, [(KIND, str(n), odd_machine(n)) for n in range(COUNT)])
     write_record(NAME, table, command="python -m tests.campaigns.odd_machines", seed=0, grid_seed=SEED)
     for quantity in ("mean", "p50", "p95", "p99"):

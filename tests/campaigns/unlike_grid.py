@@ -152,6 +152,13 @@ def recorded(name: str = "unlike-simulated") -> list[dict[str, Any]]:
     return [{str(key): value for key, value in row.items()} for row in rows]
 
 
+def simulations(name: str) -> list[dict[str, Any]]:
+    """Return what a record says of the simulation of each of its points; what follows was predicted."""
+    rows = recorded(name)
+    last = list(rows[0]).index("simulation_seconds") + 1 if rows else 0
+    return [dict(list(row.items())[:last]) for row in rows]
+
+
 def predicted(point: GridPoint, known: dict[str, Any]) -> dict[str, Any]:
     """Return what the models say of a point at a rate, and how far that is from the simulation."""
     given = point.policy, point.system, point.workload

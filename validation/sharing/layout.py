@@ -67,7 +67,7 @@ def _dynamic(arrangement: Arrangement, times: PhaseTimes) -> Layout:
     """Equal shares of all processors; an allotment is the number of jobs that share them."""
     c, disks = arrangement.max_running, np.array(arrangement.disk_sizes)
     shares = arrangement.system.processors / np.arange(1, c + 1)
-    different = disks if len(set(disks.tolist())) > 1 else disks[:1]
+    different = disks[:1] if arrangement.whole_disks else disks
     io, cpu = _tables(times, np.repeat(shares, different.size), np.tile(different, c))
     laws = arrangement.overheads
     # The same law given several times is drawn from once.

@@ -97,17 +97,17 @@ class _Lying:
         self.kind = [self.unlike.index(x) for x in each]
         self.rooms = DiskRooms(tuple(x[0] for x in each), self.at.max_running, tuple(x[1:] for x in each))
 
-    def _work(self, k: int, arrival_rate: float | None) -> Array:
+    def _work(self, arrival_rate: float | None, processors: float | None = None) -> Array:
         """Return completions, processors and disks at work by the jobs of each kind, (kinds, 3, y).
 
-        Those on processor partitions of one size get on as if all were on such. Where a cap leaves
-        some free, which are taken is a matter of all disk partitions, and jobs are on mean ones.
+        Those on processor partitions of one size get on as if all were on such; given `processors`,
+        every job has so many.
         """
         most, found = max(self.rooms.rooms), []
         jobs = np.arange(most + 1)
         for _, d, sizes in self.unlike:
-            if not sizes or self.at.max_running < self.at.processor_partitions:
-                sizes = (float(mean_sizes(self.at, self.program, arrival_rate)[k]),) * most
+            if processors is not None:
+                sizes = (processors,) * most
             kinds = sorted(set(sizes), reverse=True)  # one or two, a processor apart
             each = np.zeros((len(kinds), 3, most + 1))
             for n, p in enumerate(kinds):
@@ -126,9 +126,11 @@ class _Lying:
         """Return the chain of jobs of one law at an arrival rate, or while jobs always wait."""
         numbers = range(1, self.at.max_running + 1)
         if self.at.repartitioned or self.at.max_running < self.at.processor_partitions:
-            work = [self._work(k, arrival_rate)[self.kind] for k in numbers]
+            # where a cap leaves some free, which are taken is a matter of all disk partitions
+            mean = mean_sizes(self.at, self.program, arrival_rate)
+            work = [self._work(arrival_rate, float(mean[k]))[self.kind] for k in numbers]
         else:
-            work = [self._work(1, arrival_rate)[self.kind]] * len(numbers)
+            work = [self._work(arrival_rate)[self.kind]] * len(numbers)
         lying = crowding(self.rooms, lambda k: work[k - 1][:, 0], arrival_rate)
         rows = [(0.0, 0.0, 0.0)]
         for k, own in zip(numbers, work, strict=True):

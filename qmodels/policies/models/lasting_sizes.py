@@ -101,7 +101,7 @@ def _bounded(factor: Array, step: Partitions) -> Array:
     def jobs(part: float) -> float:
         """Mean number of jobs, were k of them alike whoever they are."""
         changed = 1.0 + part * (factor - 1.0)
-        rates = (done * np.vstack([np.tile(changed, (len(done) - 1, 1)), np.ones(changed.size)])).sum(axis=1)
+        rates = np.append(done[:-1] @ changed, done[-1].sum())
         logs = np.concatenate([[0.0], np.cumsum(np.log(rate / rates[1:]))])
         law, busy = np.exp(logs - logs.max()), min(rate / float(rates[-1]), _FULL)
         waiting = law[-1] * busy / (1.0 - busy)  # probability of more than c, and how many these are

@@ -21,6 +21,7 @@ from qmodels.networks.waiting import waiting_rates
 from qmodels.policies.methods import method_of
 from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.described import DrawnTimes, described_times
+from qmodels.policies.models.disk_crowding import within_floats
 from qmodels.policies.models.fitted import own_demands
 from qmodels.policies.models.response_bounds import fastest, nearly, slowest
 from qmodels.policies.models.staged_response import staged_response
@@ -30,8 +31,6 @@ from qmodels.programs.model import parts
 TRUNCATION: Final = 1e-10
 #: Part of a percentile that rounding may take from it.
 _ROUNDING: Final = 1e-9
-#: Probability of a wait that a law can still be made of.
-_LEAST: Final = 1e-290
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +151,7 @@ def wait_of(solved: SolvedQueue) -> TimeLaw:
 def _wait(solved: SolvedQueue) -> PhaseType:
     queue = _checked(solved).queue
     start, jumps, exits = waiting_rates(solved.chain, queue.busy, queue.process)
-    if start.sum() < _LEAST:  # no float says how seldom a job waits, and a law has to say something
-        start = np.full(start.size, _LEAST / start.size)
+    (start,) = within_floats([start])  # a law has to say something of jobs that all but never wait
     # the last rate below a capacity leaves less than rounding to those that start at once
     return PhaseType.from_rates(start, jumps, exits, atom=max(1.0 - float(start.sum()), 0.0))
 

@@ -9,16 +9,19 @@ export OPENBLAS_NUM_THREADS := 1
 # Hundreds of processes are started by the tests; without bytecode each compiles what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test full coverage mutants quality format lock docs docs-fast dist claims benchmarks record extras oldest newest clean
+.PHONY: demo test thorough full coverage mutants quality format lock docs docs-fast dist claims benchmarks record extras oldest newest clean
 
 demo: $(VENV)/.core ## create the environment, run the shipped study, say where the report lies
 	@$(BIN)/qmodels demo -o qmodels-demo
 
 # A file stays with one worker: what its tests share is computed, and compiled, once.
-test: $(VENV)/.test ## create the environment with the test extra, run the suite
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --durations=15
+test: $(VENV)/.test ## create the environment with the test extra, run the suite but for its thorough cases
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --quick --durations=15
 
-full: $(VENV)/.test ## the long campaigns as well
+thorough: $(VENV)/.test ## the cases that `make test` leaves out; the gate runs them
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m thorough --durations=15
+
+full: $(VENV)/.test ## everything, the long campaigns as well
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --full
 
 coverage: $(VENV)/.test ## the suite with the share of lines it runs; fails below the floor in pyproject.toml

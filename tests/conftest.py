@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 
@@ -28,6 +29,7 @@ if hasattr(providers, "is_local_module_file"):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run the long campaigns as well")
+    parser.addoption("--quick", action="store_true", help="leave out the thorough cases, as `make test` does")
     parser.addoption("--campaign", help="what to call what is run in the record")
     parser.addoption("--record", type=Path, help="folder into which its record is written")
 
@@ -50,6 +52,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if "slow" in item.keywords:
                 item.add_marker(skip)
+    if config.getoption("--quick"):
+        skip = pytest.mark.skip(reason="a thorough case; run without --quick")
+        cases: Counter[str] = Counter()
+        for item in items:
+            if marker := item.get_closest_marker("thorough"):
+                of = item.nodeid.partition("[")[0]
+                cases[of] += 1
+                if cases[of] > marker.kwargs.get("first", 0):
+                    item.add_marker(skip)
 
 
 def pytest_collection_finish() -> None:

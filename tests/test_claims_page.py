@@ -159,6 +159,7 @@ def plain(words):
     return " ".join(re.sub(r"[^a-z0-9]+", " ", words.lower().replace("i/o", "io")).split())
 
 
+@pytest.mark.thorough
 def test_every_test_that_is_named_exists(page):
     files = {path.stem: path for path in (ROOT / "tests").rglob("test_*.py")}
     missing = []
@@ -211,10 +212,12 @@ def nowhere(page):
             yield row
 
 
+@pytest.mark.thorough
 def test_every_row_that_states_a_number_says_where_it_can_be_looked_up(made):
     assert list(nowhere(made)) == []
 
 
+@pytest.mark.thorough
 def test_the_check_sees_every_row_that_loses_its_record_or_test(made):
     rows_seen = list(stated(made))
     assert len(rows_seen) > 180
@@ -227,9 +230,11 @@ def test_the_check_sees_every_row_that_loses_its_record_or_test(made):
 
 
 class TestTheListOfCampaigns:
+    @pytest.mark.thorough
     def test_is_what_make_claims_makes(self):
         assert (ROOT / "docs" / "campaigns.md").read_text(encoding="utf-8") == campaigns_page(RECORD)
 
+    @pytest.mark.thorough
     def test_names_every_record_and_every_campaign_that_was_not_run(self):
         page, left = campaigns_page(RECORD), missing(RECORD)
         for file in RECORD.glob("*.toml"):

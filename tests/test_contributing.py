@@ -103,6 +103,7 @@ def test_a_log_format_is_one_file_that_commands_and_files_find(placed, tmp_path)
     assert "plain" in names_of("qmodels.io.job_logs")
 
 
+@pytest.mark.thorough
 def test_the_log_format_of_the_page_keeps_what_all_formats_promise():
     tests = [f"tests/qmodels/test_job_logs{part}.py" for part in ("", "_cut")]
     about = "plain or every_format or any_order or windows"
@@ -120,6 +121,7 @@ def test_two_files_of_one_name_are_refused(placed):
         load_entries("qmodels.io.job_logs")
 
 
+@pytest.mark.thorough
 def test_a_protocol_is_one_class_that_every_comparison_has(placed):
     placed("Add a protocol at a shared storage", "validation.checkpoints", "least_waste.py")
     words = "--jobs 3 --size 1TB --bandwidth 1GB/s --interval 2h --replications 2 -j 1 --json"

@@ -197,6 +197,7 @@ def code_of(module: str) -> str:
     return file.read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("module", list(modules()))
 def test_docstrings_of_a_finished_room_are_in_order(module):
     assert faults(module, code_of(module)) == []

@@ -47,6 +47,7 @@ def test_an_example_is_short(path):
     assert lines_of_code(path) <= MOST_LINES
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     "path",
     [

@@ -46,6 +46,7 @@ def borrowed(module: str, code: str) -> list[str]:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_module_imports_a_private_name_of_another_room(package):
     found = {}
@@ -56,6 +57,7 @@ def test_no_module_imports_a_private_name_of_another_room(package):
     assert found == {}
 
 
+@pytest.mark.thorough
 def test_pandas_is_imported_where_a_frame_is_made():
     """It takes longer to import than most answers take; only readers of logs and reports begin with it."""
     for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
@@ -103,6 +105,7 @@ def commands(app):
     return typer.main.get_command(app).commands
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_a_command_begins_with_what_it_does(app, commands, name):
     purpose, _, _ = (commands[name].help or "").partition("\n\n")
@@ -120,6 +123,7 @@ def test_every_option_of_a_command_is_explained(commands, name):
         assert getattr(parameter, "help", None), f"{name}: {parameter.name}"
 
 
+@pytest.mark.thorough
 def test_no_text_names_an_extra_by_a_package_that_is_not_published():
     texts = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     texts += [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]

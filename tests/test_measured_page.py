@@ -27,6 +27,7 @@ def test_page_and_readme_are_what_the_record_makes_today():
     assert (DOCS / PICTURE).exists()
 
 
+@pytest.mark.thorough
 def test_the_picture_has_every_forecast_and_is_read_as_it_is_meant():
     rows = pd.read_csv(DOCS / "record" / "measured-machines.csv").query("nodes")
     figure = measured_picture(rows)

@@ -125,6 +125,7 @@ def test_mean_and_its_like_are_attributes_everywhere():
     assert called == []
 
 
+@pytest.mark.thorough
 def test_every_public_record_is_tried_here(samples):
     made = {type(each) for each in samples}
     public = {one for one in public_classes() if issubclass(one, Record)} - {Record, Result, Law}
@@ -133,6 +134,7 @@ def test_every_public_record_is_tried_here(samples):
     assert len(made & public) >= 90
 
 
+@pytest.mark.thorough
 def test_no_two_classes_share_a_schema(samples):
     kinds: list[type[Record]] = [Record]
     for kind in kinds:
@@ -169,6 +171,7 @@ class _Tags(HTMLParser):
 ALLOWED = {"table", "caption", "thead", "tbody", "tr", "th", "td", "p"}
 
 
+@pytest.mark.thorough
 def test_html_is_a_small_table_that_any_content_policy_lets_through(samples):
     for each in samples:
         page = _Tags()
@@ -200,6 +203,7 @@ def test_to_frame_is_a_table_with_rows_and_named_columns(samples):
         assert frame.columns.is_unique, type(each)
 
 
+@pytest.mark.thorough
 def test_every_result_draws_itself_on_axes_given_or_new(samples):
     drawn = [each for each in samples if isinstance(each, Result)]
     assert len(drawn) > 50
@@ -327,6 +331,7 @@ def test_a_program_from_another_process_is_equal_and_as_fast_to_ask():
         sample[0] = 9.0
 
 
+@pytest.mark.thorough
 def test_a_program_of_many_phases_is_told_and_compared_in_no_time():
     many = Program([Phase(1.0 + k, 2.0) for k in range(2000)])
     other = Program([Phase(1.0 + k, 2.0) for k in range(2000)])

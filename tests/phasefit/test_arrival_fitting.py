@@ -33,6 +33,7 @@ def random_process(rng):
     return MAP.from_rates(jumps, rates[:, 1:3])
 
 
+@pytest.mark.thorough
 def test_every_process_of_two_phases_is_found_again_from_three_moments_and_one_correlation(rng):
     """Bodrog et al. 2008: four numbers decide it, and the canonical forms reach all of them."""
     tried = 0
@@ -102,6 +103,7 @@ KNOWN = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("process", KNOWN.values(), ids=KNOWN)
 def test_a_process_is_recovered_from_its_own_gaps(process):
     """Counts of the fit agree with the true process, not only with the log it was drawn from."""
@@ -181,6 +183,7 @@ def test_two_phases_are_refused_where_counts_say_that_they_are_far_off():
         fit_map(rare.rvs(5_000, 5), scales=0)
 
 
+@pytest.mark.thorough
 def test_a_unit_of_time_does_not_change_the_fit():
     sample = KNOWN["one scale"].rvs(5_000, 2)
     one, other = fit_map(sample), fit_map(4096.0 * sample)  # a power of two: the same bits
@@ -188,6 +191,7 @@ def test_a_unit_of_time_does_not_change_the_fit():
     assert other.process.scv == pytest.approx(one.process.scv, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_rate_that_follows_the_day_is_outside_the_model(rng):
     """Not stationary: the counts are met up to the day, and beyond it they are not.
 
@@ -217,6 +221,7 @@ def test_third_moments_of_counts_are_those_of_a_long_history():
         assert abs(np.mean(seen) - third) < 4.0 * np.std(seen, ddof=1) / 4.0
 
 
+@pytest.mark.thorough
 def test_crowds_and_lulls_of_one_dispersion_are_told_apart():
     """The same dispersions at all windows; a queue at .5 waits for crowds nearly twice as long."""
     waits = []

@@ -74,6 +74,7 @@ def rates_of(law):
     return -law.T.diagonal()
 
 
+@pytest.mark.thorough
 @given(acyclic())
 def test_the_canonical_form_is_the_same_law_in_a_row_of_rising_rates(law):
     form = canonical_form(law)
@@ -189,6 +190,7 @@ REDUNDANT = {
 }
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("name", REDUNDANT)
 def test_redundant_representations_shrink_to_the_poles_of_their_transform(name):
     law, order = REDUNDANT[name]
@@ -197,6 +199,7 @@ def test_redundant_representations_shrink_to_the_poles_of_their_transform(name):
     assert short.order == order == transform_degree(law)
 
 
+@pytest.mark.thorough
 @given(acyclic(max_phases=4), st.floats(1.5, 20.0))
 def test_a_pole_that_was_put_in_is_struck_out(law, faster):
     """A law and its own form with one rate more: X = X (s + d) / d L(d), every term positive."""
@@ -214,6 +217,7 @@ def test_a_pole_that_was_put_in_is_struck_out(law, faster):
     assert short.order <= law.order
 
 
+@pytest.mark.thorough
 @given(phase_types(max_phases=5))
 def test_reduction_never_changes_a_law_nor_lengthens_it(law):
     short = reduce_order(law)
@@ -221,6 +225,7 @@ def test_reduction_never_changes_a_law_nor_lengthens_it(law):
     assert_same_law(law, short)
 
 
+@pytest.mark.thorough
 @given(phase_types(max_phases=4), st.floats(0.05, 0.95))
 def test_a_mixture_of_a_law_with_itself_is_no_longer_than_the_law(law, weight):
     twice = mixture([weight, 1.0 - weight], [law, law])

@@ -34,6 +34,7 @@ def as_cumulants(law):
     return np.array([law.mean, law.var, law.skewness * law.var**1.5])
 
 
+@pytest.mark.thorough
 @given(st.lists(phase_types(max_phases=4), min_size=1, max_size=4), st.floats(0.01, 10.0))
 def test_a_sum_adds_orders_and_cumulants_and_multiplies_transforms(laws, s):
     total = convolve(*laws)
@@ -115,6 +116,7 @@ def generating_function(z, pmf, none):
 counts = st.lists(st.floats(0, 1), min_size=1, max_size=5).filter(lambda w: sum(w) > 0.01)
 
 
+@pytest.mark.thorough
 @given(phase_types(max_phases=3), counts, st.floats(0, 0.9), st.floats(0.01, 10.0))
 def test_a_finite_random_sum_obeys_wald_and_its_generating_function(law, weights, none, s):
     pmf = np.array(weights) / sum(weights) * (1 - none)
@@ -190,6 +192,7 @@ def test_an_operation_on_no_law_or_no_law_at_all_is_refused(operation):
             operation(E3, bad)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("operation", [convolve, minimum, maximum])
 def test_an_order_too_large_for_memory_is_refused_before_it_is_built(operation):
     large = PhaseType.erlang(phases=2001, mean=1.0)

@@ -133,6 +133,7 @@ class TestTheDistance:
             kstest(values, law.cdf).statistic, rel=1e-9, abs=0
         )
 
+    @pytest.mark.thorough
     def test_finds_a_narrow_gap_between_the_places_looked_at_first(self):
         n = 50_000
         values = LAW.ppf((np.arange(n) + 0.5) / n)
@@ -190,6 +191,7 @@ class TestAReport:
         assert fitted.aic == 606.0
         assert fitted.bic == pytest.approx(600.0 + 3 * log(200))
 
+    @pytest.mark.thorough
     @given(st.floats(0.2, 5.0))
     def test_tells_how_far_moments_and_tails_are_off(self, factor):
         fitted = report(law=LAW.scale(factor), data=Empirical.of(LAW.ppf((np.arange(200) + 0.5) / 200)))

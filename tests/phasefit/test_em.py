@@ -192,6 +192,7 @@ def test_the_likelihood_of_hyper_erlang_laws_never_falls(samples, order, seed):
             assert found.log_likelihood >= found.trace[-1] - 1e-9 * abs(found.trace[-1]) - 1e-9
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(10))
 @given(
     times,
@@ -208,6 +209,7 @@ def test_the_likelihood_of_chains_never_falls(samples, family, order, seed):
             assert never_falls(one.trace)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("hold", [1, 2])
 def test_held_moments_are_those_of_the_data_and_the_likelihood_still_never_falls(family, hold, rng):
@@ -253,6 +255,7 @@ def test_moments_of_data_with_zeros_are_held_by_the_law_with_its_atom(rng):
         assert held.moment(k) == pytest.approx(np.mean(x**k), rel=1e-11)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("family", FAMILIES)
 def test_weights_count_as_repetitions(family, rng):
     x, times_ = lognormal(rng, 25), rng.integers(1, 5, 25)
@@ -269,6 +272,7 @@ def test_the_unit_of_time_does_not_matter(family, rng):
     assert two.log_likelihood == pytest.approx(one.log_likelihood - 50 * log(1024.0), rel=1e-9)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_likelihood_reported_is_that_of_the_law_reported(family, rng):
     x = np.concatenate([lognormal(rng, 50), [0.0]])
@@ -292,6 +296,7 @@ TRUTHS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_law_fitted_to_its_own_samples_beats_the_truth_by_what_chance_allows(family, rng):
     law, order, parameters = TRUTHS[family]
@@ -323,6 +328,7 @@ def test_no_mixture_is_likelier_in_bins_than_it_is(branches, seed):
             assert in_bins >= exact - slack
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("family", FAMILIES)
 def test_condensing_loses_no_more_than_is_stated(family, rng):
     x = lognormal(rng, 20_000)
@@ -349,6 +355,7 @@ def draw(name, size, rng):
     return x, log(low / (1.0 - low / high)) - 2.0 * np.log(x)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [10_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_fits_are_as_near_to_the_true_density_as_those_of_the_reference(cases, size, rng):
     """The file gives no seed, so its samples are other ones: what differs by chance is allowed."""
@@ -365,6 +372,7 @@ def test_fits_are_as_near_to_the_true_density_as_those_of_the_reference(cases, s
         assert gap >= case["ll_exact_samples"] - case["ll_true_density"] - chance - 1e-4, case
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["lognormal_scv4", "weibull_k0.5", "bpareto_k15_q4241_a1"])
 @pytest.mark.parametrize("order", [4, 8])
 def test_plain_em_with_the_branches_of_the_reference_finds_nothing_better(cases, name, order, rng):
@@ -380,6 +388,7 @@ def test_plain_em_with_the_branches_of_the_reference_finds_nothing_better(cases,
                 assert best.log_likelihood >= value - 1e-4 * x.size
 
 
+@pytest.mark.thorough
 def test_leaving_settings_out_after_a_first_look_costs_nothing_that_counts(rng, monkeypatch):
     for name in ("lognormal_scv4", "weibull_k0.5", "bpareto_k15_q4241_a1"):
         x, _ = draw(name, 3000, rng)
@@ -438,6 +447,7 @@ def test_data_that_are_none_are_refused(data):
         maximise(data, order=2)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_variation_too_small_to_be_held_is_named(family):
     with pytest.raises(InfeasibleMomentsError, match=r"scv .*0\.5"):
@@ -475,6 +485,7 @@ def test_running_out_of_steps_is_told(rng):
     assert not fit(lognormal(rng, 300), order=4, max_steps=3).converged
 
 
+@pytest.mark.thorough
 def test_the_same_seed_gives_the_same_law(rng):
     x = lognormal(rng, 30)
     for family in FAMILIES:  # a fifth start is drawn in every family, and few steps leave its mark
@@ -483,6 +494,7 @@ def test_the_same_seed_gives_the_same_law(rng):
             assert np.array_equal(one.distribution.T, two.distribution.T)
 
 
+@pytest.mark.thorough
 def test_a_general_law_is_never_less_likely_than_those_it_contains():
     rng = np.random.default_rng(12)
     for values in (rng.lognormal(0.0, 1.5, 60), rng.weibull(0.4, 60), rng.gamma(4.0, 1.0, 60)):

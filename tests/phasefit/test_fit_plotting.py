@@ -63,12 +63,14 @@ class TestEachPanel:
 
 
 class TestTheFigure:
+    @pytest.mark.thorough
     def test_has_four_panels_and_says_what_was_fitted(self):
         figure = report().figure()
         assert len(figure.axes) == 4
         assert "hyper-Erlang (1, 1), n = 20,000, KS" in figure.get_suptitle()
         assert drawn(figure)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("samples", SAMPLES.values(), ids=SAMPLES)
     def test_can_be_drawn_of_whatever_was_observed(self, samples):
         law = LAW.scale(max(np.mean(samples) / LAW.mean, 1e-300))
@@ -76,6 +78,7 @@ class TestTheFigure:
         figure.set_layout_engine("none")  # that room is made for the labels is seen above
         assert drawn(figure)
 
+    @pytest.mark.thorough
     def test_does_without_data(self):
         assert drawn(report(None).figure())
 

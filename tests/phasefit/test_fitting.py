@@ -154,6 +154,7 @@ class TestTheChoiceOfTheOrder:
         with pytest.raises(InfeasibleMomentsError):
             fit(ERLANG, hold_moments=2, max_order=4)
 
+    @pytest.mark.thorough
     def test_is_the_same_for_the_same_seed(self):
         first, second = (
             fit(BURSTY[:200], max_order=2, family="general", criterion="cv", rng=11) for _ in range(2)
@@ -214,6 +215,7 @@ class TestTheData:
         with pytest.raises(ModelError):
             empirical([1.0, 2.0])
 
+    @pytest.mark.thorough
     @given(st.lists(st.floats(1e-3, 1e5), min_size=1, max_size=30), st.sampled_from([0.0, 1e-4, 1e3]))
     @settings(max_examples=examples(25))
     def test_of_any_kind_give_a_report_that_can_be_read(self, values, extra):
@@ -224,6 +226,7 @@ class TestTheData:
 
 
 class TestTheBootstrap:
+    @pytest.mark.thorough
     def test_agrees_with_the_tables_for_the_exponential_law_of_unknown_mean(self):
         # M. A. Stephens, J. Am. Stat. Assoc. 69 (1974) 730-737, the table for that case.
         n, replicas, modified, pvalue = 40, 600, 0.990, 0.10
@@ -240,6 +243,7 @@ class TestTheBootstrap:
         # Four standard errors, and a tenth for the interpolation formula.
         assert abs(report.ks_pvalue - pvalue) < 4.0 * error + 0.1 * pvalue
 
+    @pytest.mark.thorough
     def test_bands_of_the_exponential_law_are_those_of_its_mean(self):
         n, replicas = 400, 600
         even = -np.log1p(-(np.arange(n) + 0.5) / n)
@@ -261,6 +265,7 @@ class TestTheBootstrap:
         low, high = report.bands(2.0)
         assert low < report.distribution.sf(2.0) < high
 
+    @pytest.mark.thorough
     def test_resamples_zeros_and_moments_too(self):
         x = np.append(BURSTY[:200], np.zeros(50))
         report = fit(x, family="moments", bootstrap=40, rng=1)
@@ -269,6 +274,7 @@ class TestTheBootstrap:
         assert len({law.mean for law in report.replicas}) == 40
         assert 1 / 41 <= report.ks_pvalue <= 1.0
 
+    @pytest.mark.thorough
     def test_leaves_out_replicas_that_cannot_hold_the_moments(self):
         # An scv just above 1/3: most orders of 3 and 1 phases have it, many a resampling has not.
         x = PhaseType.erlang(phases=3, mean=1.0).ppf((np.arange(60) + 0.5) / 60)
@@ -352,6 +358,7 @@ class TestRefusals:
         with pytest.raises(ModelError):
             fit(TIMES, **option)
 
+    @pytest.mark.thorough
     def test_name_the_nearest_family(self):
         with pytest.raises(ModelError, match="did you mean 'hyper-erlang'"):
             fit(TIMES, family="hypererlan")

@@ -19,6 +19,7 @@ SCVS = np.concatenate(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("m1", "scvs"), [(1.0, SCVS), (3e-7, SCVS[::9]), (1.7e5, SCVS[1::9])])
 def test_both_moments_are_met_to_twelve_digits_over_the_whole_range(m1, scvs):
     for scv in scvs:

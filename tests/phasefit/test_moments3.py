@@ -65,6 +65,7 @@ def third_moments(n, n2):
     return [x for x in (*inner, *near, *far) if low < x <= high or low == x < 1.5 * n2]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n", [2, 3, 4, 7, 30, 100])
 def test_three_moments_are_met_in_many_digits_all_over_what_an_order_reaches(n):
     m1, met = 1.7, 0
@@ -122,6 +123,7 @@ def series(rates, alpha):
     return m2 / m1**2, m3 / m1 / m2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n", [2, 3, 4, 6])
 def test_no_random_acyclic_law_leaves_the_bounds_of_its_order(n, rng):
     closest = inf
@@ -134,6 +136,7 @@ def test_no_random_acyclic_law_leaves_the_bounds_of_its_order(n, rng):
     assert closest < 0.01
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("n", "n2", "n3", "reached"),
     [

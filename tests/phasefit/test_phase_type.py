@@ -68,6 +68,7 @@ def close(got, wanted, rel):
     return abs(mpmath.mpf(got) / wanted - 1) <= rel
 
 
+@pytest.mark.thorough(first=1)
 @every_law
 def test_probabilities_and_densities_keep_relative_accuracy_in_both_tails(law):
     """From 2^-30 means, where little can have happened, to 2^16, where only the logarithm is."""
@@ -116,6 +117,7 @@ def test_an_exponential_is_an_exponential(x):
     assert law.laplace(x) == pytest.approx(1 / (1 + 2 * x), rel=1e-14, abs=0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("phases", [1, 2, 5, 50, 400])
 def test_an_erlang_has_the_moments_and_the_tail_of_a_gamma_law(phases):
     law = PhaseType.erlang(phases=phases, mean=6.0)
@@ -263,6 +265,7 @@ def test_answers_have_the_shape_of_the_question(question):
     assert ask(x)[0, 1] == pytest.approx(ask(0.7), rel=1e-13, abs=0)
 
 
+@pytest.mark.thorough
 def test_many_times_at_once_are_answered_as_one_by_one():
     """Unsorted, with repeats, and so many that every way of computing takes part."""
     law = random_law(8, 12, 5)

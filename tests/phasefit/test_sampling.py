@@ -89,6 +89,7 @@ def test_fits_refuse_a_seed_that_is_none_by_the_name_that_they_have_for_it(fitte
         fitted([1.0, 2.0, 4.0], order=1, rng=-1)
 
 
+@pytest.mark.thorough
 def test_the_compiled_walk_is_the_interpreted_walk():
     program = (
         "from phasefit import PhaseType\n"

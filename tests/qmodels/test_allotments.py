@@ -52,6 +52,7 @@ def by_hand(program, budget, processor_price, disk_price):
 
 
 class TestTheBestAllotment:
+    @pytest.mark.thorough
     @settings(max_examples=examples(30))
     @given(programs(), st.floats(1.0, 6.0), st.floats(1.0, 6.0), st.floats(12.0, 40.0))
     def test_is_what_trying_every_allotment_finds(self, program, per_p, per_d, budget):
@@ -108,6 +109,7 @@ class TestTheBestAllotment:
         assert best.value == pytest.approx(max(values.values()), rel=1e-12)
         assert best.by == "efficacy"
 
+    @pytest.mark.thorough
     def test_by_efficiency_uses_the_weighting_that_it_is_given(self):
         best = best_allotment(FED, budget=60, by="efficiency", g="p")
         assert best.value == pytest.approx(

@@ -66,6 +66,7 @@ def same(one, other):
 
 
 class TestEachFormIsACaseOfTheOneBefore:
+    @pytest.mark.thorough
     def test_3_is_2_with_equation_1_and_scaling_independent_of_work(self):
         """T = s (T_n11 - o_11) + o, Z = T_n11 - o_11, E[s Z] = E[s] E[Z]."""
         whole = {x: sympy.IndexedBase(f"whole_{x}") for x in COMPONENTS}
@@ -116,6 +117,7 @@ class TestEachFormIsACaseOfTheOneBefore:
 
 
 class TestTheFractions:
+    @pytest.mark.thorough
     def test_sum_to_one_just_where_the_sequential_parts_are_those_of_one_and_one(self):
         """Erratum E5: their sum exceeds one by what the sequential parts have grown."""
         whole = sum(of("Z", x)[N] + of("o", x)[N, 1, 1] for x in COMPONENTS)
@@ -212,6 +214,7 @@ def bursts(draw):
 class TestAProgram:
     AXIS = np.array([1.0, 2.0, 7.5, 8.0, 8.5, 64.0, 500.0])
 
+    @pytest.mark.thorough
     @settings(max_examples=examples(25))
     @given(
         st.lists(st.builds(Phase, bursts(), bursts()), min_size=1, max_size=3),
@@ -307,6 +310,7 @@ class TestAForm:
             law_form(number)
 
 
+@pytest.mark.thorough
 def test_symbols_cost_nothing_until_they_are_used():
     code = (
         "import sys, qmodels, qmodels.programs, qmodels.programs.amdahl, qmodels.policies; "

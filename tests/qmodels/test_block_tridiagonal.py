@@ -99,6 +99,7 @@ def test_exponential_bursts_give_the_golden_throughputs(jobs, throughput):
 # ---------------------------------------------------------------- every kind of level
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("direction", ["auto", "forward", "backward"])
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_levels_of_their_own_sizes_keep_every_digit(kind, direction, rng):

@@ -313,12 +313,14 @@ class TestRunsOfLikeValues:
             (8, 1, 1),
         ]
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("scatter", [0.0, 0.05, 0.2, 0.5])
     def test_are_one_where_nothing_changes(self, rng, scatter):
         """No theory gives the rate of false changes; more than one in ten would be of no use."""
         split = sum(len(find_runs(rng.normal(0, scatter, (50, 2)))) > 1 for _ in range(20))
         assert split <= 2
 
+    @pytest.mark.thorough
     def test_end_where_the_times_change(self, rng):
         """Changes by a factor of e beside 10 % of scatter are found to the phase."""
         means = np.repeat([0.0, 1.0, 0.0, -1.0], [20, 35, 10, 15])

@@ -159,6 +159,7 @@ def check_memory_is_foreseen(states=20_000):
     assert 0.5 < peak / estimate_bytes(700, dense.size, method="gth") < 2.0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "check",
     [
@@ -286,6 +287,7 @@ def test_a_stricter_run_moves_the_result_by_no_more_than_was_claimed(rng):
     assert rough.sweeps < strict.sweeps
 
 
+@pytest.mark.thorough
 def test_rates_over_twelve_decades_keep_small_probabilities(rng):
     walk = torus(26, rng)
     walk.data = 10.0 ** rng.uniform(-12, 0, walk.data.size)
@@ -422,6 +424,7 @@ def test_a_jump_over_a_level_is_refused(method):
         solve_chain(ring, method=method, levels=np.arange(5))
 
 
+@pytest.mark.thorough
 def test_a_chain_too_large_is_refused_before_anything_is_allocated():
     rates = csr_array(diags_array([np.ones(99_999)] * 2, offsets=[1, -1]))
     for method in ("gth", "direct", "iterative"):

@@ -120,6 +120,7 @@ def test_clocks_that_strike_together_or_evenly_spread():
     assert [turns.percentile(q) for q in (0.125, 0.5, 0.95)] == [1.0, 4.0, 8.0]
 
 
+@pytest.mark.thorough
 def test_a_known_start_lies_within_the_range_of_all_starts():
     for n in (3, 8):
         for mode in ("blocking", "waiting-works", "asynchronous"):
@@ -152,6 +153,7 @@ def test_whoever_meets_nobody_under_sharing_is_done_in_its_own_time():
     assert mean_of(found) == pytest.approx(found.stall, rel=5e-3)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("jobs", [1, 2, 4, 8])
 @pytest.mark.parametrize("writers", [None, 1, 2])
 @pytest.mark.parametrize("mode", ["blocking", "waiting-works"])

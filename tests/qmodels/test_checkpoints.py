@@ -143,6 +143,7 @@ def test_sharing_with_failures(n, tau, mtbf, downtime, full, formula):
     assert found.low < found.goodput < found.high
 
 
+@pytest.mark.thorough
 def test_the_training_pool():
     shares = [predict(POOL, FILES, n).goodput for n in (16, 32)]
     assert shares == pytest.approx([0.87376, 0.68867], abs=5e-6)

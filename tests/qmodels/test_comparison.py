@@ -83,6 +83,7 @@ class TestKnownAnswers:
         assert found.main[0].ratio == pytest.approx(exact, rel=1e-12)
         assert (found.main[0].processors, found.main[0].disks) == (8, 2)
 
+    @pytest.mark.thorough
     def test_where_it_was_not_run_two_forecasts_are_compared_and_that_is_said(self):
         found = compare_runs(release((1, 1, 1)), release((1.5, 1.5, 1.5)), target=(64, 4))
         assert found.main[0].ratio == pytest.approx(1.5, rel=0.02)
@@ -125,11 +126,13 @@ def releases(factor, size, seed):
 class TestAlarms:
     """Cases outside what is assumed: noise by node, outliers, a slow first run, five runs."""
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("text", ["slowdown > 0% with 95%", "any phase slowdown > 0% with 95%"])
     def test_of_equal_programs_at_most_one_in_twenty_is_false(self, text):
         """Even where any slowdown counts; the sample allows one in a thousand above it."""
         assert alarms(1.0, 120, seed=5, text=text) <= stats.binom.ppf(0.999, 120, 0.05) / 120
 
+    @pytest.mark.thorough
     def test_beyond_five_per_cent_they_are_rare(self):
         assert alarms(1.0, 60, seed=7, text="slowdown > 5% with 95%") <= 2 / 60
 
@@ -143,6 +146,7 @@ class TestAlarms:
             if factor == 1.0:
                 assert max(shares) <= most
 
+    @pytest.mark.thorough
     def test_the_noticeable_slowdown_is_noticed_four_times_in_five(self):
         """400 pairs of a program of 8 allotments and 2 repeats at 5 %."""
         limit, seen, promised = Limit.parse("slowdown > 0% with 95%"), [], []
@@ -284,6 +288,7 @@ class TestTheCommand:
         verdicts = {each["part"]: each["verdict"] for each in record["limits"]}
         assert verdicts == {"phase 1 io": "kept", "phase 1 cpu": "broken", "phase 2 cpu": "broken"}
 
+    @pytest.mark.thorough
     def test_writes_a_table_and_a_figure(self, files, tmp_path):
         done = called("compare", *files, "-o", tmp_path / "out")
         assert done.returncode == 0

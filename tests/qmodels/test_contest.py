@@ -72,6 +72,7 @@ def answered(name, every=False):
         return recommend(system, work, every=every, **{"candidates": FEW} | question)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_the_answer_is_that_of_computing_every_percentile(name):
     found, full = answered(name), answered(name, every=True)
@@ -93,6 +94,7 @@ def test_the_answer_is_that_of_computing_every_percentile(name):
     assert not any(row.least > row.value for row in full.rows)
 
 
+@pytest.mark.thorough
 def test_most_percentiles_are_not_computed():
     """Which the test above would not notice: it holds if all of them are."""
     # where errors are not known, only what a job alone would be too slow for is left out
@@ -110,6 +112,7 @@ def test_behind_the_best_and_the_next_none_is_computed(monkeypatch):
     assert [isfinite(row.value) for row in found.rows] == [True, True, False]
 
 
+@pytest.mark.thorough
 def test_a_percentile_below_the_mean_is_found_on_a_map_as_well():
     """Giants: taking a high percentile for no less than the mean would lose the best one."""
     loads, scv = [0.05, 0.3], 400.0
@@ -142,6 +145,7 @@ def test_a_map_predicts_no_policy_under_which_a_job_alone_would_be_too_slow(monk
     assert asked == [SP(1, 1)]
 
 
+@pytest.mark.thorough
 def test_what_was_not_computed_is_said_and_is_no_number(monkeypatch):
     monkeypatch.setattr("qmodels.policies.choice.contest.LEADERS", 0)
     found = recommend(SMALL, JOBS, load=0.4, objective="p95", candidates=FEW)
@@ -167,6 +171,7 @@ def test_what_was_not_computed_is_said_and_is_no_number(monkeypatch):
 POLICIES = [SP(2, 1), SP(4, 1), SP(2, 2), DP(2), DP(1), TS(2, 1, 2), TS(4, 4, 2)]
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("work", [JOBS, GIANTS, TIDES, BURSTS], ids=["jobs", "giants", "tides", "bursts"])
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_a_percentile_lies_between_those_at_the_greatest_and_the_least_speed(policy, work):
@@ -192,6 +197,7 @@ def solved_wait(solved):
     return wait_of(solved).law
 
 
+@pytest.mark.thorough
 def test_near_a_capacity_a_percentile_asks_for_fewer_behind_a_job_than_the_whole_law(monkeypatch):
     from qmodels.policies.models import response
 

@@ -181,6 +181,7 @@ class TestBlockedDisks:
             with pytest.raises(ModelError, match="blocked-disks"):
                 predict(policy, FCFS, work, arrival_rate=0.1, model="blocked-disks")
 
+    @pytest.mark.thorough
     def test_percentiles_are_those_of_the_model_of_classes(self):
         program = Program([WorkingSet(2, [Phase(io=1.0, cpu=0.1)])])
         work = Workload.from_scv(program, demand_scv=80.0)

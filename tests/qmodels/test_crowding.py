@@ -276,6 +276,7 @@ def test_on_private_disks_the_followed_job_has_the_law_of_wait_and_service(arriv
     assert one.percentile(shares) == pytest.approx(other.percentile(shares), rel=1e-6)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("policy", [SP(1, 1), SP(4, 1), SP(4, 2), SP(5, 3), DP(1), DP(2), DP(3)])
 @pytest.mark.parametrize("arrivals", [1.0, 3.0])
 def test_the_followed_job_stays_as_long_as_little_says(policy, arrivals):

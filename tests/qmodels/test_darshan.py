@@ -70,6 +70,7 @@ class TestALog:
         assert trace.bytes.tolist() == [1] * 32
         assert trace.kind.tolist() == ["write"] * 32
 
+    @pytest.mark.thorough
     def test_agrees_with_the_python_package_of_the_darshan_project(self, logs):
         """In a process of its own, since that package loads the library into its caller."""
         script = """
@@ -431,6 +432,7 @@ class TestTheReadingProcess:
         with pytest.raises(TraceFormatError, match="No space left"):
             behaving("")
 
+    @pytest.mark.thorough
     def test_is_ended_in_time(self, behaving, tmp_path):
         started = tmp_path / "pid"
         lines = [f"open({str(started)!r}, 'w').write(str(os.getpid()))", "while True: pass"]
@@ -518,6 +520,7 @@ def survived(file, name, log, copies, seed):
 
 @needs_darshan
 class TestDamagedLogs:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", LOGS)
     def test_are_read_or_refused_in_time(self, logs, tmp_path, name):
         log = logs[name].read_bytes()
@@ -534,6 +537,7 @@ class TestDamagedLogs:
         record_property("refused", refused)
         assert refused > 0
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", LOGS)
     def test_that_are_cut_are_refused_unless_all_that_counts_is_there(self, logs, tmp_path, name):
         log, file = logs[name].read_bytes(), tmp_path / "x.darshan"
@@ -550,6 +554,7 @@ class TestDamagedLogs:
                 assert trace.duration == whole.duration
         assert refused > 0
 
+    @pytest.mark.thorough
     def test_that_unpack_to_far_more_than_they_hold_are_refused(self, logs, tmp_path):
         """The operations are replaced by empty records, or by one record without an end."""
         log = bytearray(logs[DXT].read_bytes())

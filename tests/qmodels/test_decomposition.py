@@ -82,6 +82,7 @@ def test_the_largest_errors_are_those_of_the_documentation(case):
     assert 100 * error(SP(3, 1), work, 0.8) == pytest.approx(percent, abs=0.06)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("io_bursts", [ONE, HYPER])
 def test_the_error_falls_with_the_number_of_phases(io_bursts):
     """A job with more bursts meets the disk in equilibrium more nearly."""
@@ -169,6 +170,7 @@ def test_the_counts_of_the_specification_come_out():
     assert counted == running_on_disks(on_disks, lambda kind, jobs, running: one).sizes
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("policy", [SP(4, 2), SP(5, 2), SP(3, 3), DP(2), SP(4, 2, sizes=(5, 3, 2, 2))])
 @pytest.mark.parametrize("lumped", [True, False])
@@ -189,6 +191,7 @@ def test_states_are_counted_before_they_are_built(policy, order, lumped):
         assert all(a >= b for a, b in zip(counted, built.sizes, strict=True))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("policy", "work", "said"),
     [
@@ -213,6 +216,7 @@ def test_what_is_simplified_is_told_and_the_means_are_kept(policy, work, said):
     assert found.capacity == pytest.approx(capacity(policy, machine, work), rel=0.02)
 
 
+@pytest.mark.thorough
 def test_disks_transfer_for_as_long_as_the_jobs_bring():
     """Nearly so: in equilibrium with the jobs there, which a disk is not quite."""
     work = workload(1.0, 2.0, 2)

@@ -23,6 +23,7 @@ def homogeneous(arrivals, service, c, load):
     return spread, lead, chain.local[-1], chain.down[-1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arrivals", "service", "c", "load"),
     [
@@ -83,6 +84,7 @@ def test_uneven_returns_are_added_as_they_are_before_they_count_as_mixed():
     assert found[small] == pytest.approx(full[small], rel=5e-15)
 
 
+@pytest.mark.thorough
 def test_too_few_steps_are_an_error_that_carries_the_returns_found_so_far():
     levels = homogeneous(H2, ERLANG, 8, 0.9)
     with pytest.raises(ConvergenceError, match="did not converge in 6 steps") as caught:

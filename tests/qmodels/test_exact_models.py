@@ -77,6 +77,7 @@ CASES = {
 }
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("case", CASES)
 def test_the_chain_is_that_of_jobs_with_names(case):
     policy, phases, mean = CASES[case]
@@ -242,6 +243,7 @@ def test_a_workload_without_laws_of_bursts_is_solved_where_they_do_not_matter():
         predict(SP(2, 1), machine, work, load=0.3, model="decomposition")
 
 
+@pytest.mark.thorough
 def test_large_machines_forget_the_order_of_their_disk_partitions_and_say_so(monkeypatch):
     machine = System(processors=16, disks=4)
     large = predict(SP(16, 4), machine, GEOMETRIC, arrival_rate=0.4, model="exact")
@@ -264,6 +266,7 @@ def test_large_machines_forget_the_order_of_their_disk_partitions_and_say_so(mon
     assert lumped.mean_response != ordered.mean_response
 
 
+@pytest.mark.thorough
 def test_what_the_chain_cannot_hold_is_refused_before_it_is_built():
     machine = System(processors=128, disks=32)
     work = workload([(1.0, 2.0)] * 8, io_bursts=HYPER)
@@ -302,6 +305,7 @@ def test_laws_of_bursts_that_are_none_are_refused(odd):
         Workload(program, HYPER, io_bursts=ONE)
 
 
+@pytest.mark.thorough
 def test_a_chain_that_takes_disk_partitions_at_their_mean_size_is_not_called_exact():
     """Three disks in two partitions: two and one in the simulator, one and a half each here."""
     found = predict(SP(2, 2), System(4, 3), GEOMETRIC, arrival_rate=0.01, model="exact")

@@ -267,6 +267,7 @@ def test_the_command_prints_queues_and_laws(tmp_path):
     assert "200 values" in done.stderr
 
 
+@pytest.mark.thorough
 def test_the_unit_of_a_log_may_be_said():
     """A node of this site has 4 cores, of which each job has all of its nodes'."""
     log = Path(__file__).parents[2] / "docs" / "examples" / "site-log" / "sacct.txt"

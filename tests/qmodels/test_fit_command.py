@@ -202,6 +202,7 @@ class TestTheCommand:
         command = ("fit", text, "--order", 2, "--bootstrap", 3, "--seed", 5, "--json")
         assert run(*command) == run(*command)
 
+    @pytest.mark.thorough
     def test_leaves_a_figure_and_tables(self, run, text, tmp_path):
         folder = tmp_path / "deep" / "out"
         _, err, code = run("fit", text, "--max-order", 2, "-o", folder)
@@ -252,6 +253,7 @@ class TestTheCommand:
         assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
+@pytest.mark.thorough
 def test_an_arrival_process_is_printed_with_what_it_met(run, log, text):
     out, _, code = run("fit", log, "--column", "interarrival", "--process")
     assert code == 0

@@ -147,6 +147,7 @@ def test_the_95th_percentile_of_a_log_on_sixteen_partitions_is_that_of_its_jobs(
     assert two < 0.5 * error.on_data
 
 
+@pytest.mark.thorough
 def test_a_job_that_is_followed_with_the_law_of_the_others_has_the_same_response():
     law = PhaseType.hyperexponential(weights=[0.9, 0.1], means=[0.5, 5.5])
     solved = ManyServerQueue(law.scale(0.8), law, speeds=[1.0, 0.7]).solve()
@@ -251,6 +252,7 @@ def scenario(tmp_path, jobs):
     return path
 
 
+@pytest.mark.thorough
 def test_laws_of_a_scenario_remember_the_jobs_of_its_log_side_by_side(scenario):
     plan = load_scenario(scenario)
     gaps, work = plan.arrivals.fitted_to, plan.demand.fitted_to
@@ -264,6 +266,7 @@ def test_laws_of_a_scenario_remember_the_jobs_of_its_log_side_by_side(scenario):
     assert not load_scenario(scenario, settings=numbers).workload.fitted
 
 
+@pytest.mark.thorough
 def test_predict_prints_what_the_jobs_of_the_log_give(scenario):
     shown = called("predict", scenario).stdout
     header, first, *rest = shown.splitlines()

@@ -24,6 +24,7 @@ def check_moments(law, moments, quantiles=0):
     return found
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("name", SOJOURNS)
 @pytest.mark.parametrize("moments", [1, 2, 3, 4, 5, 6])
 def test_r36_as_many_moments_as_asked_for_are_met(name, moments):
@@ -39,6 +40,7 @@ def test_quantiles_asked_for_bring_the_law_closer(name):
     assert np.abs(close.quantile_errors[:3]).max() < 0.01
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SOJOURNS)
 def test_the_distance_told_is_the_distance_there_is(name):
     law = SOJOURNS[name].solve().sojourn

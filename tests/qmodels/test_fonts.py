@@ -74,6 +74,7 @@ def few_fonts():
         yield
 
 
+@pytest.mark.thorough
 def test_a_page_has_names_as_texts_with_fonts_to_fall_back_on(few_fonts):
     figure = named()
     source = base64.b64decode(panel(figure, "x").source.partition(",")[2]).decode("utf-8")
@@ -147,6 +148,7 @@ def test_plain_names_cost_nothing(monkeypatch):
     assert drawn(named(["façade", "größe", "plain"]))[1:4] == ["façade", "größe", "plain"]
 
 
+@pytest.mark.thorough
 def test_no_warning_of_fonts_reaches_a_terminal(few_fonts, tmp_path, recwarn):
     fonts.save(named(), tmp_path / "picture.png", dpi=50)
     panel(named(), "x")

@@ -55,6 +55,7 @@ def rng():
     return np.random.default_rng(20261122)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("jitter", [0.0, 0.1, 0.2])
 @pytest.mark.parametrize("missing", [0.0, 0.1, 0.2])
 def test_periodic_checkpoints_are_found_with_jitter_gaps_and_other_writes(rng, jitter, missing):
@@ -149,6 +150,7 @@ def test_an_interval_that_grows_is_told_or_refused(rng):
     assert any("vary by" in remark for remark in find_checkpoints(made.trace()).remarks)
 
 
+@pytest.mark.thorough
 def test_writes_at_random_times_are_seldom_taken_for_checkpoints(rng):
     """Of 100 runs of 12 equal writes at random times, at most a tenth, at 12 thresholds."""
     taken = 0

@@ -126,6 +126,7 @@ def test_columns_that_are_not_asked_for_take_no_memory(tmp_path, jobs):
         read_jobs(tmp_path / "sacct.log", unit="cores", keep=["time"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", TEXTS)
 def test_memory_of_reading_is_some_columns_and_a_block(tmp_path, name):
     """Within 400 bytes for each job and 8 MB of blocks; Batsim's JSON is an object for each job."""
@@ -281,6 +282,7 @@ def log_table(name: str, **more: object) -> str:
     return toml({"path": f"{name}.log"} | SAID[name] | more)
 
 
+@pytest.mark.thorough
 def test_the_same_jobs_give_the_same_prediction_in_every_format(tmp_path, jobs):
     found = {}
     for name in NAMES:
@@ -398,6 +400,7 @@ def test_strategies_are_compared_on_the_jobs_of_any_log(tmp_path, jobs, name):
     assert found[name] == found["swf"]
 
 
+@pytest.mark.thorough
 def test_one_command_leads_from_a_raw_sacct_file_to_a_policy(tmp_path, jobs):
     slower = jobs | {"submit": jobs["submit"] * 12}
     found = {}
@@ -549,6 +552,7 @@ def campaign(folder: Path, name: str, rounds: int, seed: int) -> Counter[str]:
     return seen
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", TEXTS)
 def test_mutated_logs_give_a_log_or_a_typed_error(tmp_path, name):
     campaign(tmp_path, name, 250, seed=20261122)

@@ -40,6 +40,7 @@ def cut_and_joined(folder: Path, name: str, rounds: int, seed: int, accident=dam
     return seen
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", LOGS)
 def test_records_that_run_together_never_give_a_job_the_times_of_another(tmp_path, name):
     seen = cut_and_joined(tmp_path, name, 150, seed=20261123)

@@ -91,6 +91,7 @@ SIMULATED = [
 ]
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("io", "scv", "policy", "disks", "rate", "simulated"), SIMULATED)
 def test_plain_systems_in_turns_are_as_simulated(io, scv, policy, disks, rate, simulated):
     work = Workload(
@@ -102,6 +103,7 @@ def test_plain_systems_in_turns_are_as_simulated(io, scv, policy, disks, rate, s
     assert percentiles == pytest.approx(simulated[1:], rel=0.09)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("partitions", "level", "scv", "rate", "simulated"),
     # 12 runs of 100,000 jobs, known to 1 %; without a bound on the stretch the answers were up to four times

@@ -58,6 +58,7 @@ def test_a_chance_below_the_range_of_floats_is_said_to_be():
             getattr(found, law)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "seed", [*range(8), pytest.param(range(8, 2000), marks=pytest.mark.slow, id="1992-more")]
 )

@@ -170,6 +170,7 @@ def test_arrivals_that_only_look_dependent_give_the_numbers_of_independent_ones(
     assert laws[1].sf(times) == pytest.approx(laws[0].sf(times), rel=1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_a_renewal_process_gives_the_numbers_of_its_law(law):
     slow = law.scale(1.0 / (2.5 * law.mean))
@@ -264,6 +265,7 @@ CASES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model", CASES)
 def test_every_model_of_a_policy_takes_a_process(model):
     """A renewal process gives the numbers of its law, others more or less waiting."""

@@ -31,6 +31,7 @@ def nodes_of(factor):
 
 
 class TestUnitsOfProcessors:
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize("kind", ["cpu", "io"])
     @pytest.mark.parametrize(("factor", "edge"), [(36, False), (128, True)])
     def test_do_not_change_a_forecast(self, kind, factor, edge):

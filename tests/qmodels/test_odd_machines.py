@@ -92,6 +92,7 @@ def test_a_rate_that_only_a_chain_refuses_names_the_policy():
         predict(policy, machine, work, arrival_rate=0.9999 * capacity(policy, machine, work))
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("number", range(2004, 2016))
 def test_every_system_of_the_rule_has_an_answer(number):
     """A dozen that the record does not have."""

@@ -12,6 +12,7 @@ from tests.campaigns.record import FOLDER
 from tests.odd_tables import ACCIDENTS, SMALL, outcome
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("accident", list(ACCIDENTS))
 def test_an_odd_table_is_refused_or_read_rightly(accident, tmp_path):
     """10^4 of real runs: `python -m tests.campaigns.odd_tables`."""

@@ -48,6 +48,7 @@ def test_the_bounds_of_processors_and_disks_are_those_of_each_alone():
     assert list(work_bounds(FEW_DISKS, alone)) == ["processors"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("system", "load", "limits"),
     [
@@ -171,6 +172,7 @@ def asked(site, machine, *more):
     )
 
 
+@pytest.mark.thorough
 def test_a_site_whose_disks_are_too_few_is_told_how_many_would_do(site):
     done = asked(site, "32,1")
     assert done.exit_code == 1, done.output
@@ -191,6 +193,7 @@ def test_a_site_whose_disks_are_too_few_is_told_how_many_would_do(site):
     assert " the least mean response at load 0." in more.stdout
 
 
+@pytest.mark.thorough
 def test_json_holds_what_limits_and_the_ranking_at_what_is_possible(site):
     told = result_of(asked(site, "32,1", "--json").stdout)
     assert told["overload"]["limits"] == ["disks"]
@@ -222,6 +225,7 @@ def test_a_scenario_that_asks_too_much_is_answered_too(tmp_path):
     assert "DP(64): no steady state at load 0.999" in str(done.exception)
 
 
+@pytest.mark.thorough
 def test_several_programs_may_overload_a_machine():
     mix = WorkloadMix([JOBS.program, Program([Phase(io=2.0, cpu=1.0)])])
     said = found(FEW_DISKS, 2.0, Workload(mix, mix="each"))

@@ -214,6 +214,7 @@ def test_few_jobs_are_on_the_larger_of_unlike_partitions(scv):
     assert busier.mean_response > found.mean_response
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("policy", [TimeSharing(4, 2, 4), TimeSharing(8, 4, 3, cpu_discipline="ps")], ids=str)
 def test_percentiles_of_a_mix_know_its_programs(policy):
     """Of short and long jobs that hardly meet the median is that of a short one alone, nearly."""
@@ -228,6 +229,7 @@ def test_percentiles_of_a_mix_know_its_programs(policy):
         assert found.response.mean == pytest.approx(found.mean_response, rel=0.01)
 
 
+@pytest.mark.thorough
 def test_percentiles_of_bursts_follow_a_job_by_more_than_the_law_of_the_others():
     """A job of 24 regular bursts alone on a machine takes a time that hardly varies."""
     erlang = PhaseType.erlang(phases=2, mean=1.0)

@@ -56,6 +56,7 @@ class TestASurface:
         flat = Program([Phase(Burst(1.0, law="1"), Burst(1.0, law="1"))])
         assert drawn(draw(speedup_surface(flat, [1, 2, 4], [1, 3])))
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", HOSTILE)
     def test_shows_any_name_as_plain_text(self, draw, name):
         program = Program([Phase(1.0, 1.0)], name=name)
@@ -182,6 +183,7 @@ class TestTheMeasuredRegion:
 
 
 class TestEfficiency:
+    @pytest.mark.thorough
     def test_is_drawn_for_any_price(self):
         surface = speedup_surface(PROGRAM, 2.0 ** np.arange(8), [1, 2, 4, 8])
         for g in ("p*d", "p", "p+d", lambda p, d: p + 4 * d):
@@ -293,6 +295,7 @@ class TestASignature:
         ]
         assert [t.get_text() for t in ax.get_legend().get_texts()] == ["I/O", "computation"]
 
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize("name", HOSTILE)
     def test_shows_any_name_as_plain_text(self, name):
         assert drawn(signature(Program([Phase(1.0, 1.0)], name=name)))

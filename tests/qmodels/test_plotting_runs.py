@@ -43,6 +43,7 @@ def labels(ax):
 
 
 class TestFittedTimes:
+    @pytest.mark.thorough
     def test_have_a_line_and_a_band_for_each_number_of_disks(self, known):
         ax = fitted_times(known)
         assert labels(ax) == ["1 disk", "2 disks", "4 disks"]
@@ -77,6 +78,7 @@ class TestFittedTimes:
         assert max(inside.get_xdata()) == pytest.approx(3)
         assert min(outside.get_xdata()) == pytest.approx(3)
 
+    @pytest.mark.thorough
     def test_have_no_line_where_the_runs_do_not_tell(self, one_disk):
         ax = fitted_times(one_disk, disks=[1, 4])
         assert labels(ax) == ["1 disk", "4 disks: the runs do not tell"]
@@ -93,6 +95,7 @@ class TestFittedTimes:
     def test_of_many_disks_are_thinned(self):
         assert len(labels(fitted_times(fitted(range(1, 9))))) <= 4
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", ["$x^2$ $", "<b>", "%s {0}"])
     def test_show_any_name_as_plain_text(self, name):
         assert drawn(fitted_times(fitted((1, 2), name)))

@@ -132,6 +132,7 @@ class TestTheBurstsOfATrace:
 class TestGapSensitivity:
     TABLE = SimpleNamespace(gaps=[0.01, 0.1, 1.0, 5.0], bursts=[47, 13, 9, 5])
 
+    @pytest.mark.thorough
     def test_shows_the_counts_and_the_chosen_threshold(self):
         ax = gap_sensitivity(self.TABLE, chosen=0.5)
         counts, chosen = ax.lines
@@ -152,6 +153,7 @@ class TestGapSensitivity:
         with pytest.raises(ModelError, match="gaps"):
             gap_sensitivity(table)
 
+    @pytest.mark.thorough
     def test_of_a_trace_shades_its_plateau(self):
         found = sensitivity_of(trace(), [0.0, 0.5, 2.0, 5.0])
         ax = gap_sensitivity(found, chosen=2.0)

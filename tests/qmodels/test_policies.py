@@ -80,6 +80,7 @@ def test_load_one_of_the_reference_workload_is_a_quarter_job_per_second(referenc
     assert work_bound(MACHINE, reference.program) == pytest.approx(0.25, rel=1e-14)
 
 
+@pytest.mark.thorough
 def test_the_best_partition_count_grows_with_the_load_when_no_disk_is_shared(reference):
     """R-45, with the loads of the specification as fractions of the capacity of SP(8,16)."""
     most = capacity(SP(8, 16), MACHINE, reference)
@@ -95,6 +96,7 @@ def test_the_best_partition_count_grows_with_the_load_when_no_disk_is_shared(ref
     assert set(best) == {1, 2, 4, 8}
 
 
+@pytest.mark.thorough
 def test_with_one_disk_partition_fewer_processor_partitions_are_always_better(reference):
     """R-49: strictly, at a hundred loads; where both are saturated there is nothing to compare."""
     capacities = [capacity(SP(k, 1), MACHINE, reference) for k in SIZES]
@@ -248,6 +250,7 @@ def test_one_level_of_multiprogramming_is_space_sharing(reference):
         assert ts.method == sp.method
 
 
+@pytest.mark.thorough
 @given(
     st.sampled_from([SP(4, 1), SP(4, 4), DP(2), TS(2, 1), TS(2, 2, 3)]),
     st.floats(0.01, 0.95),

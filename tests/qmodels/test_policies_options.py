@@ -45,6 +45,7 @@ def test_dividing_in_no_time_is_dividing_without_overhead(model, disks):
     assert found.method == free.method
 
 
+@pytest.mark.thorough
 def test_the_response_time_grows_with_the_overhead():
     """R-55: no overhead favours dynamic partitioning."""
     machine = System(processors=16, disks=4)
@@ -220,6 +221,7 @@ def test_partitions_use_the_machine_up_and_disks_are_shared_evenly(pairs, disks)
     assert len(frame.slots) == min(pairs, disks)
 
 
+@pytest.mark.thorough
 def test_the_machine_of_the_paper_takes_every_policy_of_its_figures():
     """R-23, R-42: P = 128, D = 32, M_P = 8, M_D = 1."""
     machine = System(processors=128, disks=32, min_processors=8, min_disks=1)

@@ -39,6 +39,7 @@ def test_sixteen_partitions_are_worse_than_eight_at_every_load_because_of_one_pr
     assert response(SP(16, 16), smooth, rate) < response(SP(8, 16), smooth, rate)
 
 
+@pytest.mark.thorough
 def test_with_eight_disk_partitions_the_best_static_size_still_grows_with_load(reference):
     """R-48."""
     top = max(capacity(SP(k, 8), MACHINE, reference) for k in (1, 2, 4, 8))

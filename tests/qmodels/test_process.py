@@ -67,6 +67,7 @@ def start(script, *words, **options):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("work", list(WORKS))
 @pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_a_signal_ends_the_command_with_a_word_and_its_exit_code(work, number, code):
@@ -106,6 +107,7 @@ def test_a_signal_while_results_are_made_leaves_the_earlier_ones(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.thorough
 def test_signals_that_are_to_be_ignored_stay_ignored():
     script = """
         import signal
@@ -151,6 +153,7 @@ def test_memory_that_is_not_there_is_one_line():
     assert said.count("\n") == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("closed", [(2,), (0, 1, 2)])
 def test_standard_streams_that_are_closed_do_not_get_in_the_way(closed, tmp_path):
     script = """

@@ -274,6 +274,7 @@ class TestAProgram:
         assert float(program.fractions(6, 1).sequential_cpu) == pytest.approx(14.0 / 40.0)
         assert program.fractions(6, 1).parallel_cpu == pytest.approx(26.0 / 40.0)
 
+    @pytest.mark.thorough
     @given(programs, st.floats(1e-3, 1e3), units, units)
     def test_in_another_unit_of_time_is_the_same_program(self, phases, factor, p, d):
         program = Program(phases, phase_count=[0.5, 0.5])
@@ -374,6 +375,7 @@ class TestAProgram:
 
 
 class TestAMixture:
+    @pytest.mark.thorough
     @given(programs, programs, st.floats(0.01, 100.0), units, units)
     def test_lies_between_its_programs(self, one, other, weight, p, d):
         parts = [Program(one), Program(other)]

@@ -87,6 +87,7 @@ def test_the_truncated_chain_gives_the_same_levels(rng):
         assert solution.level(k) == pytest.approx(truncated[starts[k] : starts[k + 1]], rel=1e-9, abs=0)
 
 
+@pytest.mark.thorough
 def test_a_small_probability_is_right_where_the_reference_file_is_not():
     """E2/M/16 at 90 %: P(empty) is 2.01753287325e-8; the reference file says 2.01753288647e-8."""
     arrivals, service = PhaseType.erlang(phases=2, mean=1 / 14.4), PhaseType.exponential(mean=1.0)
@@ -224,6 +225,7 @@ def test_structure_found_or_not_the_answer_is_the_same(monkeypatch):
     assert without.moment(3) == pytest.approx(with_structure.moment(3), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_large_queue_keeps_sparse_blocks_and_is_solved_as_with_dense_ones():
     laws = PhaseType.hyperexponential(weights=[0.2, 0.8], means=[1.0, 0.2]), ERLANG
     sparse = speed_scaled_queue(*laws, np.ones(15))  # 272 phases with all servers busy

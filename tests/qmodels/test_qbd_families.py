@@ -71,6 +71,7 @@ def check_random_chains(cases):
         assert abs(solution.mean_level() / mean - 1.0) <= solution.error_bound
 
 
+@pytest.mark.thorough
 def test_random_chains_come_out_to_twelve_digits(sample):
     check_random_chains(sample)
 
@@ -96,6 +97,7 @@ def test_ten_thousand_random_chains_come_out_to_twelve_digits(record_property, m
     assert max(map(max, worst.values())) <= 1e-12
 
 
+@pytest.mark.thorough
 def test_row_sums_taken_from_the_diagonal_are_caught(monkeypatch, sample):
     right = reduction.factor
 
@@ -109,6 +111,7 @@ def test_row_sums_taken_from_the_diagonal_are_caught(monkeypatch, sample):
         check_random_chains(sample)
 
 
+@pytest.mark.thorough
 def test_a_tail_summed_with_subtractions_is_caught(monkeypatch, sample):
     def by_the_textbook(levels, jumps):
         return np.linalg.solve((np.eye(len(levels.ratio)) - levels.ratio).T, jumps)
@@ -118,6 +121,7 @@ def test_a_tail_summed_with_subtractions_is_caught(monkeypatch, sample):
         check_random_chains(sample)
 
 
+@pytest.mark.thorough
 def test_stopping_one_step_early_is_caught(monkeypatch, sample):
     solve = reduction.solve_levels
     monkeypatch.setattr(
@@ -175,6 +179,7 @@ def test_queues_close_to_saturation_have_an_answer_and_saturated_ones_an_error()
     check_the_edge_of_stability()
 
 
+@pytest.mark.thorough
 def test_a_saturated_queue_that_is_answered_is_caught(monkeypatch):
     right = reduction.solve_levels
 

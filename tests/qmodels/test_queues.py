@@ -161,6 +161,7 @@ def two_classes(rates, speeds, servers, preemptive, most=60):
 class TestPriorities:
     CLASSES = (PriorityClass(0.3, ERLANG), PriorityClass(0.2, GIANTS), PriorityClass(0.3, ONE))
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("preemptive", [False, True])
     def test_means_are_cobhams_and_those_of_the_laws(self, preemptive):
         queue = PriorityQueue(self.CLASSES, preemptive)
@@ -197,6 +198,7 @@ class TestPriorities:
         found = PriorityQueue(classes, preemptive)
         assert found.mean_response * [0.2, 0.25] == pytest.approx(jobs, rel=1e-9)
 
+    @pytest.mark.thorough
     def test_several_servers_are_exact_for_one_exponential_mean_and_near_else(self):
         rates = (0.6, 0.5)
         classes = [PriorityClass(rate, ONE) for rate in rates]
@@ -242,6 +244,7 @@ class TestPrioritiesOfDependentArrivals:
         PhaseType.erlang(phases=2, mean=0.4),
     )
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("preemptive", [False, True])
     def test_two_classes_are_those_of_a_chain(self, preemptive):
         laws = [(law.alpha, law.T, law.exit) for law in self.LAWS]
@@ -253,6 +256,7 @@ class TestPrioritiesOfDependentArrivals:
             mean, _ = quad(lambda t, k=k: queue.response_sf(k, t), 0.0, 60.0, limit=200, epsabs=1e-7)
             assert mean == pytest.approx(queue.mean_response[k], rel=1e-6)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("preemptive", [False, True])
     def test_poisson_arrivals_in_three_phases_are_cobhams(self, preemptive):
         classes = TestPriorities.CLASSES
@@ -417,6 +421,7 @@ class TestCycles:
         busy = day.mean_jobs - day.mean_wait * day.mean_rate
         assert busy == pytest.approx(0.65 * 0.5, rel=1e-9)
 
+    @pytest.mark.thorough
     def test_slow_cycles_are_pointwise_stationary_and_an_overload_is_not(self):
         slow = CyclicQueue([0.7, 0.1], [4000.0, 4000.0], ONE)
         assert slow.mean_jobs == pytest.approx(slow.pointwise_jobs, rel=0.01)

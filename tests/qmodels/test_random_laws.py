@@ -80,6 +80,7 @@ def mean_s(law, p, d):
 
 
 class TestAnIndependentParameter:
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize(("law", "p", "d"), LAWS_ON_ALLOTMENTS)
     def test_of_fed_disks_is_averaged_as_over_its_density(self, law, p, d):
         expected = mean_fed(law, p, d)
@@ -147,6 +148,7 @@ class TestAnIndependentParameter:
                 expected = float(Burst(1.0, law=text).mean_time(p, d))
                 assert mean_s(RandomLaw(form, x), p, d) == pytest.approx(expected, rel=1e-14)
 
+    @pytest.mark.thorough
     def test_says_that_it_is_averaged_by_quadrature_and_how_well(self):
         for law in (CONTINUOUS["lognormal"], CONTINUOUS["uniform"], CONTINUOUS["exponential"]):
             for form in (FED, fed):

@@ -185,6 +185,7 @@ def test_a_limit_excludes_and_one_nearer_than_the_error_is_said():
     assert "nearer than the error" in found.rows[0].note
 
 
+@pytest.mark.thorough
 def test_when_no_policy_keeps_the_limit_there_is_no_best_one():
     found = recommend(SMALL, JOBS, load=0.4, constraint="p95_s < 1")
     assert found.best is None
@@ -228,6 +229,7 @@ def test_the_reason_is_one_sentence_with_the_numbers_of_the_ranking():
     assert found.reason == found.table().splitlines()[0]
 
 
+@pytest.mark.thorough
 def test_a_recommendation_can_be_written_down():
     found = recommend(SMALL, JOBS, load=0.4, constraint="p95_s < 600")
     frame = found.to_frame()
@@ -368,6 +370,7 @@ def test_percentiles_are_called_by_their_ordinals(percent, said):
 # The map
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("objective", ["mean_response", "p95", "wait_p90", "mean_jobs"])
 def test_each_cell_of_the_map_is_a_recommendation(objective):
     drawn = best_policies(SMALL, JOBS, loads=[0.6, 0.2], scvs=[4.0, 1.0], objective=objective)
@@ -426,6 +429,7 @@ def test_a_map_of_bursts_with_laws_of_their_own_is_refused():
         best_policies(SMALL, work)
 
 
+@pytest.mark.thorough
 def test_the_figure_has_a_cell_for_each_load_and_scv_and_hatches_the_ties():
     drawn = best_policies(SMALL, JOBS, loads=[0.1, 0.5, 3.0], scvs=[1.0, 4.0], constraint="p95_s < 9999")
     ax = drawn.plot()
@@ -482,6 +486,7 @@ def run(tmp_path):
     return invoke
 
 
+@pytest.mark.thorough
 def test_the_command_says_what_the_function_says(run):
     answer = run("--load", "0.4", "--constraint", "p95_s < 600")
     found = recommend(SMALL, JOBS, load=0.4, constraint="p95_s < 600")
@@ -504,6 +509,7 @@ def test_the_command_gives_json_with_the_map(run):
     assert len(record["map"]) == 2 * 5
 
 
+@pytest.mark.thorough
 def test_the_command_writes_its_folder_whole(run, tmp_path):
     folder = tmp_path / "answer"
     answer = run("--listed", "--map", "-o", str(folder))
@@ -515,12 +521,14 @@ def test_the_command_writes_its_folder_whole(run, tmp_path):
     assert len((folder / "map.csv").read_text().splitlines()) == 1 + 2 * 5
 
 
+@pytest.mark.thorough
 def test_when_no_policy_keeps_the_limit_the_command_fails_its_check(run):
     answer = run("--load", "0.4", "--constraint", "p95_s < 1")
     assert answer.exit_code == 1
     assert "No candidate keeps" in answer.stdout
 
 
+@pytest.mark.thorough
 def test_more_levels_of_time_sharing_are_considered_when_asked_for(run):
     record = result_of(run("--load", "0.4", "--json", "--multiprogramming", "2, 3").stdout)
     labels = {row["policy"] for row in record["recommendations"][0]["candidates"]}

@@ -213,6 +213,7 @@ def looks(monkeypatch):
 
 @linux
 class TestARealProgram:
+    @pytest.mark.thorough
     def test_is_recorded_as_it_timed_itself(self, tmp_path, looks):
         script = tmp_path / "program.py"
         script.write_text(textwrap.dedent(PROGRAM))
@@ -255,6 +256,7 @@ class TestARealProgram:
         assert result.exit_code == code
         assert read_trace(tmp_path / "a.csv").duration > 0
 
+    @pytest.mark.thorough
     def test_with_hundreds_of_short_children_loses_none_of_their_bytes(self, tmp_path):
         """Each lives for less than an interval; their parent waits for them."""
         loop = "for i in $(seq 60); do head -c 4000000 /dev/zero > f; done"
@@ -295,6 +297,7 @@ class TestARealProgram:
         assert found.exit_code == 0
         assert found.bytes_moved < 10_000_000
 
+    @pytest.mark.thorough
     def test_through_pipes_counts_unless_storage_is_asked_for(self):
         pipe = ["sh", "-c", "head -c 200000000 /dev/zero | cat > /dev/null"]
         assert record_command(pipe).bytes_moved >= 600_000_000
@@ -376,6 +379,7 @@ RECORDER = """
 
 @linux
 class TestSignals:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
     def test_reach_the_program_once_and_the_timeline_is_written(self, tmp_path, number):
         name = number.name.removeprefix("SIG")

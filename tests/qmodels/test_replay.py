@@ -86,6 +86,7 @@ def test_an_answer_has_one_error_however_often_it_is_asked():
     assert first.fit_error() == second.fit_error()
 
 
+@pytest.mark.thorough
 def test_stated_errors_hold_where_waves_are_left_out():
     """Gaps taken as independent give less than half of the true wait, which the data show.
 
@@ -124,6 +125,7 @@ def test_what_is_far_from_its_own_data_is_not_within_the_interval():
     assert error.ratio < 0.01
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("of", "q"), [("wait", 0.95), ("response", None), ("response", 0.95)])
 def test_errors_are_stated_of_percentiles_and_responses_too(of, q):
     """Of twenty histories 14 or more hold the truth: four standard errors below 90 %."""

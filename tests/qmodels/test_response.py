@@ -177,6 +177,7 @@ def every_state(found, t, ahead_most, behind_most):
     return float((begin @ expm(matrix * t)).sum())
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     ("arrivals", "service", "speeds"),
     [
@@ -200,6 +201,7 @@ def test_the_response_is_that_of_the_chain_with_nothing_summed_up(arrivals, serv
 POLICIES = [SP(1, 1), SP(4, 16), SP(4, 1), SP(16, 4), DP(4), TS(2, 2, 2), TS(4, 1, 2), TS(16, 4, 2)]
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.label)
 @pytest.mark.parametrize("fraction", [0.3, 0.9])
 def test_the_means_of_the_laws_are_those_predicted(reference, policy, fraction):
@@ -330,6 +332,7 @@ def test_next_to_its_capacity_a_policy_is_refused_and_not_searched_without_end(r
         response_of(predict(SP(2, 1), MACHINE, reference, arrival_rate=rate).solved, memory=5e7)
 
 
+@pytest.mark.thorough
 def test_near_its_capacity_a_policy_has_a_law(reference):
     rate = 0.99 * capacity(SP(2, 1), MACHINE, reference)
     found = predict(SP(2, 1), MACHINE, reference, arrival_rate=rate)

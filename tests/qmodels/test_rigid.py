@@ -70,6 +70,7 @@ def test_chain_too_large_or_mix_that_is_none_is_refused():
         RigidMix.of(8, (1, 2), (0.5, 0.4), (1, 1))
 
 
+@pytest.mark.thorough
 def test_chain_of_58921_states():
     mix = RigidMix.of(64, (1, 2, 4, 8, 16, 32), (1 / 6,) * 6, (1, 2, 3, 4, 5, 6))
     found = saturate(mix)

@@ -167,6 +167,7 @@ class TestAJobTakesThePhasesThatItReaches:
         assert float(program.mean_time(p, d)) == pytest.approx(expected, rel=1e-11)
         assert program.mean_phases == mean
 
+    @pytest.mark.thorough
     def test_when_it_is_a_stopping_time_of_simulated_runs(self, rng):
         """It may look back: here a run stops after its first long phase."""
         n, stop = 100_000, 0.2
@@ -385,6 +386,7 @@ def test_a_job_of_identical_phases_obeys_wald(mean):
     assert float(program.mean_time(1, 1)) == pytest.approx(8.0 * mean, rel=1e-14)
 
 
+@pytest.mark.thorough
 def test_the_testbed_has_partitions_from_1_to_64(rng):
     """R-18. Synthetic single-user runs on them; more in `tests/validation/test_synthetic`."""
     from validation.synthetic import synthetic_runs

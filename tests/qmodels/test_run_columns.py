@@ -51,6 +51,7 @@ class TestATableOfTotals:
         assert found.frame["repeat"].tolist() == [1, 2, 1, 1, 1, 1]
         assert set(found.frame["d"]) == {1}
 
+    @pytest.mark.thorough
     def test_says_what_cannot_be_learnt_from_it(self, totals):
         """More disks were worth "+0", from runs that never had another number of them."""
         found = read_subject(str(totals), columns=MAP)
@@ -81,6 +82,7 @@ class TestATableOfTotals:
             read_runs(totals, columns=columns)
 
 
+@pytest.mark.thorough
 def test_the_command_takes_the_map_and_keeps_silent_of_disks(totals):
     asked = ("surface", totals, "--processors", "16,64,512", "--disks", "1,2")
     done = called(*asked, "--columns", "p=nprocs,seconds=walltime_s")

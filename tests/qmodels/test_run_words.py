@@ -183,6 +183,7 @@ class TestSpeedupWithoutARunOnOneProcessor:
         assert surface.efficiency("p")[0, 0] == pytest.approx(1.0)
         assert "over 128 processors and 1 disk" in surface.table()
 
+    @pytest.mark.thorough
     def test_is_said_on_every_surface(self, write, tmp_path):
         text = "program,phase,kind,p,d,seconds\n" + "".join(
             f"a,1,{kind},{p},{d},{t * (1 + 1 / p) / d}\n"

@@ -240,6 +240,7 @@ DATA 10 11
 
 
 class TestAnExperiment:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("content", [json.dumps(experiment(), indent=1), TEXT])
     def test_of_extra_p_holds_its_times(self, tmp_path, content):
         file = tmp_path / "experiment"

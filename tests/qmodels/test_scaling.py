@@ -48,6 +48,7 @@ class TestWithoutNoise:
         far = a + b / 512 + c * 511
         assert float(fitted.program.mean_time(512, 64)) == pytest.approx(far, rel=1e-4)
 
+    @pytest.mark.thorough
     @settings(max_examples=examples(10))
     @given(coefficients | st.just(0.0), coefficients, st.sampled_from(PROCESSORS_PER_DISK))
     def test_io_that_processors_must_feed_is_recovered(self, a, b, r):
@@ -84,6 +85,7 @@ class TestWithoutNoise:
         found = only(fit_runs(table({(1, "cpu"): lambda p, d: 90 * (1 + 0.1 * (p - 1)) / p})))
         assert found.components[0].formula == "9 + 81/p"
 
+    @pytest.mark.thorough
     def test_every_program_and_phase_is_fitted_by_itself(self):
         truth = {
             (1, "io"): lambda p, d: 8 / d,
@@ -111,6 +113,7 @@ class TestWithoutNoise:
 
 
 class TestPhasesThatRepeat:
+    @pytest.mark.thorough
     def test_need_to_be_measured_only_once(self):
         """R-22. Noise-free: one instance of the unique phase tells as much as all of them."""
 
@@ -128,6 +131,7 @@ class TestPhasesThatRepeat:
             expected = float(from_all.mean_time(p, d))
             assert float(from_one.mean_time(p, d)) == pytest.approx(expected, rel=1e-12)
 
+    @pytest.mark.thorough
     def test_gain_from_each_others_noise(self, rng):
         """Twelve phases of two runs each know their noise; one phase of two runs does not."""
         grid = [(1, 1), (2, 1), (4, 1), (8, 1), (16, 1)]
@@ -268,6 +272,7 @@ class TestPrediction:
         for name in ("time", "time_low", "time_high", "speedup_low", "speedup_high"):
             assert np.array_equal(getattr(one, name), getattr(other, name))
 
+    @pytest.mark.thorough
     def test_with_another_seed_moves_by_no_more_than_its_draws(self):
         runs = measured(SPECIFIED["task"], rng=np.random.default_rng(4))
         ends = [only(fit_runs(runs, seed=k)).predict(64, 64) for k in range(4)]
@@ -379,6 +384,7 @@ def test_options_out_of_range_are_refused(options):
         fit_runs(runs, **options)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seconds", [1e-18, 1e18])
 def test_extreme_units_and_allotments_stay_finite(seconds):
     rows = [

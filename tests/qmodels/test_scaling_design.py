@@ -42,10 +42,12 @@ def fitted():
 
 
 class TestRunsOnOneDisk:
+    @pytest.mark.thorough
     def test_the_verdict_names_disks(self, fitted):
         (verdict,) = fitted.unidentified
         assert "phase 1 io: every run has d = 1, so what more disks do cannot be told" in verdict
 
+    @pytest.mark.thorough
     def test_constants_and_disks_look_alike_and_growth_with_disks_is_invisible(self, fitted):
         io = fitted.components[0]
         assert any({"1", "1/d"} <= set(one) for one in io.alias_classes)
@@ -68,6 +70,7 @@ class TestRunsOnOneDisk:
         assert row["time_low"] == found.time_low[0]
         assert found.table().splitlines()[1].count(" - ") == 4  # nor a measured one
 
+    @pytest.mark.thorough
     def test_without_noise_the_envelope_is_the_two_extremes(self):
         truth = {"cpu": lambda p, d: 5 + 90 / p, "io": lambda p, d: 4 + 40 / p}
         (fitted,) = fit_runs(measured(truth, ON_ONE_DISK, repeats=1), discrepancy=0).values()
@@ -106,6 +109,7 @@ class TestRunsOnOneDisk:
             assert settled == (d != 1), (p, d)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("level", [1, 8])
 def test_runs_on_one_number_of_processors_leave_processors_open(level):
     fitted = fit_of_the_task(*((level, d) for d in (1, 2, 4)))
@@ -128,6 +132,7 @@ def test_runs_on_one_number_of_processors_leave_processors_open(level):
     assert fitted.next_run(targets=(64, 4)).best[0] != level
 
 
+@pytest.mark.thorough
 def test_fewer_processors_than_were_run_take_longer_at_most_in_proportion():
     fitted = fit_of_the_task(*((8, d) for d in (1, 2, 4)))
     found = fitted.predict(2, 4)
@@ -149,6 +154,7 @@ def test_a_single_run_leaves_both_open(rng):
 
 
 class TestProcessorsAndDisksThatOnlyGrewTogether:
+    @pytest.mark.thorough
     def test_cannot_be_told_apart(self):
         fitted = fit_of_the_task(*TOGETHER)
         (verdict,) = fitted.unidentified
@@ -158,6 +164,7 @@ class TestProcessorsAndDisksThatOnlyGrewTogether:
         with pytest.raises(ModelError, match="vary one of them alone"):
             _ = fitted.program
 
+    @pytest.mark.thorough
     def test_the_envelope_holds_what_each_alone_would_give(self, rng):
         """I/O by the processors or by the disks: 40/p or 40/d beside 5 + 90/p of computation."""
         truth = {"cpu": lambda p, d: 5 + 90 / p, "io": lambda p, d: 40 / np.minimum(p, d)}
@@ -168,12 +175,14 @@ class TestProcessorsAndDisksThatOnlyGrewTogether:
             assert found.time_low[i] < 5 + 90 / p + 40 / max(p, d)
             assert found.time_high[i] > 5 + 90 / p + 40 / min(p, d)
 
+    @pytest.mark.thorough
     def test_with_four_processors_a_disk_the_ratio_is_named(self, rng):
         fitted = fit(grid=[(4 * k, k) for k in (1, 2, 4)], rng=rng)
         assert any("p/d = 4 in every run" in text for text in fitted.unidentified)
         assert fitted.predict(64, 16).mark.tolist() == ["extrapolated"]
         assert fitted.predict(64, 64).mark.tolist() == ["not identifiable"]
 
+    @pytest.mark.thorough
     def test_one_run_off_the_line_tells_them_apart(self, rng):
         fitted = fit(grid=[(1, 1), (2, 2), (4, 4), (8, 8), (8, 1)], rng=rng)
         assert fitted.predict(64, 64).mark.tolist() == ["extrapolated"]
@@ -187,6 +196,7 @@ class TestSentences:
         assert any("p = 2 and 8" in text and "assumed" in text for text in fitted.unidentified)
         assert fitted.predict(64, 1).mark.tolist() == ["extrapolated"]
 
+    @pytest.mark.thorough
     def test_disks_that_never_were_the_limit_are_named(self):
         grid = [(p, d) for p in (1, 2, 4) for d in (1, 2, 4)]
         fitted = fit({"io": lambda p, d: 8 / p}, grid, repeats=1)
@@ -199,6 +209,7 @@ class TestSentences:
         fitted = fit({"io": lambda p, d: 8 / d}, grid, repeats=1)
         assert any("the processors never were the limit down to p/d = 1" in t for t in fitted.unidentified)
 
+    @pytest.mark.thorough
     def test_a_burst_timed_on_fewer_allotments_than_the_others_counts_by_itself(self, rng):
         runs = measured(TASK, rng=rng).frame
         few = runs[(runs["kind"] == "cpu") | (runs["d"] == 1)]
@@ -215,6 +226,7 @@ def peak():
 
 
 class TestTheNextRun:
+    @pytest.mark.thorough
     def test_is_near_the_target_when_that_can_be_paid(self, peak):
         found = peak.next_run(targets=TARGETS)
         assert found.best[0] >= 32
@@ -222,6 +234,7 @@ class TestTheNextRun:
         assert np.all(np.diff(found.remaining) >= 0)
         assert "should cut the typical error of the forecast from " in found.advice
 
+    @pytest.mark.thorough
     def test_is_one_of_two_along_p_when_more_than_one_growth_is_possible(self):
         rising = {"io": TASK["io"], "cpu": lambda p, d: 200 / p + 1.5 * np.sqrt(p)}
         fitted = fit(rising, rng=np.random.default_rng(1))

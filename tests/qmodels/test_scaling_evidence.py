@@ -64,6 +64,7 @@ class TestTheLibrary:
             for law in group.terms[:: max(1, len(group.terms) // 500)]:
                 assert len({families[j] for j in law}) == group.terms.shape[1]
 
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize("kind", ["cpu", "io"])
     def test_every_combination_of_families_is_as_likely_and_shared_by_its_members(self, kind):
         families = np.array([term.family for term in library(kind).terms])
@@ -215,6 +216,7 @@ class TestTheEvidence:
             found_one = np.corrcoef(points.T)[0, 1]
             assert found_one == pytest.approx(correlation, abs=2 * (1 - correlation**2) / n**0.5)
 
+    @pytest.mark.thorough
     def test_does_not_mind_the_order_of_runs_or_how_repeats_are_numbered(self, rng):
         frame = measured(SPECIFIED["task"], rng=rng).frame.query("kind == 'io'")
         shuffled = frame.sample(frac=1.0, random_state=3)
@@ -231,6 +233,7 @@ class TestTheEvidence:
         assert found.count.tolist() == [2.0, 1.0]
         assert found.within == pytest.approx(0.5)
 
+    @pytest.mark.thorough
     def test_coefficients_are_never_negative(self, rng):
         (fitted,) = fit_runs(measured(SPECIFIED["task"], noise=0.3, rng=rng)).values()
         for component in fitted.components:

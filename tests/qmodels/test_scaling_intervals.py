@@ -139,6 +139,7 @@ def at_most(share, size):
     return float(stats.binom.ppf(0.999, size, share)) / size
 
 
+@pytest.mark.thorough
 def test_with_the_simplest_forms_phases_predict_no_better_than_totals():
     """R-21 fails without min(d, p/R): a finding, see docs/claims.md."""
     errors = []
@@ -166,6 +167,7 @@ def test_with_the_simplest_forms_phases_predict_no_better_than_totals():
 
 
 class TestInTheGate:
+    @pytest.mark.thorough
     def test_the_task_is_predicted_within_its_limits_and_far_better_than_by_amdahl(self):
         """R-21, and number 1 of the specification."""
         found = Campaign(SPECIFIED["task"], 12)
@@ -174,6 +176,7 @@ class TestInTheGate:
         assert mean + half < -0.5
         assert np.all(found.coverage >= at_least(0.80, 12))
 
+    @pytest.mark.thorough
     def test_random_programs_are_predicted_within_their_limits_and_covered(self):
         """Numbers 2 and 3."""
         found = Campaign(random_truth, 20)
@@ -184,21 +187,25 @@ class TestInTheGate:
         assert np.all(found.coverage <= at_most(0.96, 20))
         assert np.all(np.median(found.widths, axis=0) <= [2.0, 3.0])
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", ["comm", "peak", "outside"])
     def test_intervals_hold_what_shows_only_outside_the_measured_box(self, name):
         assert np.all(few(name).coverage >= at_least(0.80, 8))
 
+    @pytest.mark.thorough
     def test_intervals_stay_honest_for_programs_outside_the_library(self):
         for name in FARTHEST:
             found = Campaign(FRESH[name], 4)
             assert found.coverage.mean() >= at_least(0.80, 4), name
 
+    @pytest.mark.thorough
     def test_eight_runs_without_repeats_do(self):
         """Number 4."""
         found = Campaign(SPECIFIED["task"], 8, grid=EIGHT, repeats=1)
         assert np.all(found.error_with_doubt() <= [0.15, 0.30])
         assert np.all(found.coverage >= at_least(0.85, 8))
 
+    @pytest.mark.thorough
     def test_the_disks_that_processors_feed_are_found_within_a_step_of_the_grid(self, rng):
         """Number 7."""
         io = {"io": SPECIFIED["task"]["io"]}
@@ -246,6 +253,7 @@ def next_runs(truth, size, seed):
 
 
 class TestTheNextRun:
+    @pytest.mark.thorough
     def test_leaves_narrower_intervals_than_a_run_at_random(self):
         """Number 8, on few replications: the median width, and what was promised of it."""
         best, other = next_runs(SPECIFIED["peak"], 5, seed=8)
@@ -324,6 +332,7 @@ class TestInFull:
         assert 0.5 <= promised / kept <= 2.0
 
 
+@pytest.mark.thorough
 def test_the_campaign_would_notice_intervals_that_are_too_narrow():
     """Intervals of 50 % hold less than the gate allows."""
     found = copy.copy(few("peak"))

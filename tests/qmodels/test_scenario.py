@@ -171,6 +171,7 @@ def test_a_missing_file_is_named(tmp_path):
         load_scenario(tmp_path / "nowhere.toml")
 
 
+@pytest.mark.thorough
 def test_mutated_scenarios_give_a_scenario_or_a_typed_error(tmp_path):
     source = (DEMO / "scenario.toml").read_text(encoding="utf-8")
     (tmp_path / "jobs.swf.gz").write_bytes((DEMO / "jobs.swf.gz").read_bytes())

@@ -55,6 +55,7 @@ def test_the_default_is_a_law_of_independent_times(write):
     assert load_scenario(write('[arrivals]\ndependence = "none"\n')).arrivals.scv == (plan.arrivals.scv)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dependence", ["auto", "days", "sessions", "dispersion"])
 def test_a_description_is_asked_for_by_its_name(write, dependence):
     plan = load_scenario(write(f'[arrivals]\ndependence = "{dependence}"\n'))
@@ -68,6 +69,7 @@ def test_a_description_is_asked_for_by_its_name(write, dependence):
         load_scenario(write('[arrivals]\ndependence = "days"\n', log=False))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dependence", ["counts", "work"])
 def test_a_process_is_fitted_to_the_log(write, dependence):
     plan = load_scenario(write(f'[arrivals]\ndependence = "{dependence}"\n'))

@@ -40,6 +40,7 @@ def test_the_slope_of_the_mean_queue_follows_pollaczek_and_khinchine():
     assert answer.sensitivities.of("arrival rate").slope == pytest.approx(by_rate, rel=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("label", "scv", "arrivals"),
     [
@@ -78,6 +79,7 @@ def test_slopes_are_those_of_higher_order_differences(label, scv, arrivals):
     )
 
 
+@pytest.mark.thorough
 def test_bursts_with_laws_of_their_own_and_mixes_have_a_row_each():
     laws = {"io_bursts": match_moments(1.0, 3.0), "cpu_bursts": match_moments(1.0, 1.5)}
     found = predict("SP(4,1)", MACHINE, Workload(PROGRAM, **laws), load=0.5).sensitivities

@@ -26,6 +26,7 @@ def table(tmp_path_factory):
     return file
 
 
+@pytest.mark.thorough
 def test_the_command_says_the_same_in_words_in_json_and_on_its_page(table, tmp_path):
     words = ("share", str(table), "--together", "16", "--think", "5", "--rate", "0.1")
     said = called(*words, "-o", str(tmp_path / "out"))

@@ -42,6 +42,7 @@ def test_two_tasks_are_those_of_mean_value_analysis():
     assert shared_node_paces([1.0, 1.0], [d1, d2])[0] == pytest.approx(expected, rel=1e-14)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n", [1, 2, 20, 200])
 def test_tasks_alike_are_the_group_of_a_disk(n):
     found = shared_node_paces(np.ones(n), np.full(n, 2.5))

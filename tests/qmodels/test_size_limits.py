@@ -114,6 +114,7 @@ SOLVED = {
 }
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("case", list(REFUSED))
 def test_what_takes_long_is_refused_at_once_with_a_size_that_would_do(case):
     work, says = REFUSED[case]
@@ -150,6 +151,7 @@ def test_the_sizes_that_are_named_are_the_largest_that_are_begun(order, servers)
         assert queue_seconds(asked._sizes) <= MOST_SECONDS
 
 
+@pytest.mark.thorough
 def test_whoever_gives_memory_is_not_held_up():
     asked = queue(EXPONENTIAL, erlang(80), 2)
     with pytest.raises(MemoryBudgetError, match="give memory"):

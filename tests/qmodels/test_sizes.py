@@ -196,6 +196,7 @@ def test_twenty_thousand_phases_are_predicted():
     assert time.process_time() - began < MOST
 
 
+@pytest.mark.thorough
 def test_a_table_of_twenty_thousand_phases_is_refused_with_the_number_that_would_do():
     rows = pd.DataFrame(
         [("a", i, kind, p, 1, 1.0 / p) for i in range(1, 20001) for kind in ("io",) for p in (1, 2)]
@@ -261,6 +262,7 @@ def forked(tmp_path_factory):
     server.close()
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     ("command", "text"),
     [

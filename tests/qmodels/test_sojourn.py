@@ -16,6 +16,7 @@ def check_little(network, method="auto"):
     assert found.sojourn.mean == pytest.approx(found.mean_sojourn, rel=1e-10)
 
 
+@pytest.mark.thorough(first=1)
 def test_the_reference_moments_and_percentiles_come_out(cases):
     seen = 0
     for case, network, expected in reference_cases(cases):
@@ -66,6 +67,7 @@ def test_r35_tagged_chains_have_the_printed_orders():
     assert ClosedNetwork(4, *PAIRS["E3/H2"], "fcfs").solve().sojourn.order == 4 * 2
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("discipline", "servers"), CASES)
 @pytest.mark.parametrize("laws", PAIRS)
 @pytest.mark.parametrize("jobs", [1, 2, 5])
@@ -74,6 +76,7 @@ def test_littles_law_holds_for_every_sojourn(laws, discipline, servers, jobs):
         check_little(ClosedNetwork(jobs, *PAIRS[laws], discipline, servers), method)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("discipline", "servers"), CASES)
 @pytest.mark.parametrize("laws", PAIRS)
 def test_three_moments_agree_with_a_chain_that_tells_all_jobs_apart(laws, discipline, servers):
@@ -99,6 +102,7 @@ def test_an_arriving_job_finds_the_network_as_it_is_with_one_job_less(discipline
         assert chain == pytest.approx(formula, rel=1e-11, abs=0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("discipline", "servers"), CASES)
 def test_functions_of_time_agree_with_the_dense_law(discipline, servers):
     law = ClosedNetwork(3, *PAIRS["E3/H2"], discipline, servers).solve().sojourn
@@ -187,6 +191,7 @@ def test_a_percentile_of_many_states_does_not_solve_for_their_mean(count):
     assert "_backward" not in law.__dict__
 
 
+@pytest.mark.thorough
 def test_a_percentile_that_takes_too_many_steps_is_left_to_the_dense_law_or_refused(monkeypatch):
     monkeypatch.setattr(sojourn, "_AFFORDABLE", 1e5)
     assert stages_in_a_row(401).ppf(0.5) == pytest.approx(gamma.ppf(0.5, 401, scale=1 / 401))

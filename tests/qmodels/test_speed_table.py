@@ -115,6 +115,7 @@ def mean_jobs(rate, speeds):
     return (busy / (1.0 - rate / speeds)).sum() / (1.0 / rate + busy.sum())
 
 
+@pytest.mark.thorough
 def test_the_interval_says_what_other_arrangements_would_have_said():
     """The jackknife by hand; and draws of three speeds cover what all of them make, mostly."""
     speeds, rate = np.array([0.2, 0.2, 0.25, 0.4]), 0.12
@@ -275,6 +276,7 @@ def test_the_covariance_of_runs_is_that_of_their_mean():
         SpeedTable.of_runs([[1.0, 2.0]])
 
 
+@pytest.mark.thorough
 def test_the_stated_interval_covers_as_often_as_it_says():
     """300 tables of ten normal measurements each: 95 % of the intervals hold the true answer."""
     rng, hits, trials = np.random.default_rng(3), 0, 300

@@ -16,6 +16,7 @@ from tests.campaigns.station_networks import chain_error, random_network, small_
 GATE, FULL = 12, 1000
 
 
+@pytest.mark.thorough
 def test_the_chain_of_all_states_agrees(request, rng):
     """Every kind of station, closed, open and mixed, with many servers and speeds that rise and fall."""
     count = FULL if request.config.getoption("--full") else GATE

@@ -172,6 +172,7 @@ class TestTheBestAllotment:
         assert "best of those:" in run("QCRD-2", *some, *more)[0]
         assert "best of up to 128 processors and 32 disks:" in run("QCRD-2")[0]
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("budget", [700, 3000, None])
     def test_among_very_many_is_near_the_best_and_says_that_not_all_were_tried(self, run, tmp_path, budget):
         path = tmp_path / "large.toml"
@@ -249,6 +250,7 @@ class TestAScenario:
 
 
 class TestRuns:
+    @pytest.mark.thorough
     def test_come_with_intervals_marks_and_the_next_run(self, run, runs):
         out, err, code = run(runs, "--target", "64,8", "--disks", "1,2,8")
         assert code == 0
@@ -263,11 +265,13 @@ class TestRuns:
         ):
             assert said in out, said
 
+    @pytest.mark.thorough
     def test_inside_the_measured_box_carry_no_star(self, run, runs):
         out, _, _ = run(runs, "--processors", "2,4", "--disks", "1,2")
         table = out.partition("disks across\n")[2].partition("\n\n")[0]
         assert "*" not in table
 
+    @pytest.mark.thorough
     def test_predict_what_the_fit_predicts(self, run, runs):
         record = result_of(run(runs, "--target", "64,8", "--level", ".8", "--json")[0])["fit"]
         fitted = fit_runs(read_runs(runs))["solver"]
@@ -287,6 +291,7 @@ class TestRuns:
         found = result_of(run(runs, "--json")[0])
         assert (found["processors"][-1], found["disks"][-1]) == (32, 8)
 
+    @pytest.mark.thorough
     def test_on_one_disk_say_that_they_do_not_tell_of_more(self, run, runs, tmp_path):
         lines = runs.read_text().splitlines()
         runs.write_text("\n".join(x for x in lines if x.split(",")[4] != "2") + "\n")
@@ -312,6 +317,7 @@ class TestRuns:
         assert code == 3
         assert "did you mean solver?" in err
 
+    @pytest.mark.thorough
     def test_named_by_a_scenario_are_read_on_its_machine(self, run):
         out, _, code = run(EXAMPLES / "measured-runs.toml", "--program", "render", "--json")
         found = result_of(out)
@@ -319,12 +325,14 @@ class TestRuns:
         assert (found["processors"][-1], found["disks"][-1]) == (64, 8)
         assert found["fit"]["components"]
 
+    @pytest.mark.thorough
     def test_as_json_lines_are_read_too(self, run, runs, tmp_path):
         path = tmp_path / "runs.jsonl"
         write_extrap(read_runs(runs), path)
         found = [result_of(run(file, "--json")[0]) for file in (runs, path)]
         assert found[0]["speedup"] == pytest.approx(np.array(found[1]["speedup"]))
 
+    @pytest.mark.thorough
     def test_of_which_bursts_are_missing_are_no_whole_runs(self, runs):
         lines = runs.read_text().splitlines()
         runs.write_text("\n".join(x for x in lines if not x.startswith("solver,1,io,4,2")) + "\n")
@@ -334,6 +342,7 @@ class TestRuns:
         ]
         assert subject.measured[0, 2] == pytest.approx(2 * 3.0 + 91.0, rel=0.03)
 
+    @pytest.mark.thorough
     def test_of_which_none_is_whole_are_drawn_without_points(self, run, tmp_path, monkeypatch):
         monkeypatch.setattr(surface_files, "_DPI", 30)
         lines = ["program,phase,kind,p,d,seconds"]
@@ -346,6 +355,7 @@ class TestRuns:
         assert "measured beside fitted" not in out
         assert "measured.csv" not in listed(tmp_path / "out")
 
+    @pytest.mark.thorough
     def test_are_drawn_with_their_points(self, run, runs, tmp_path, monkeypatch):
         monkeypatch.setattr(surface_files, "_DPI", 40)
         run(runs, "-o", tmp_path / "out")
@@ -451,6 +461,7 @@ def test_a_range_of_one_number_is_that_number(run):
     assert one == also
 
 
+@pytest.mark.thorough
 def test_a_range_holds_the_most_numbers_it_says_and_no_more(run):
     numbers = result_of(run("QCRD-2", "--processors", "2-100001", "--disks", "1", "--json")[0])["processors"]
     assert len(numbers) == 100_000
@@ -516,6 +527,7 @@ class TestTheFolder:
     def _coarse(self, monkeypatch):
         monkeypatch.setattr(surface_files, "_DPI", 40)
 
+    @pytest.mark.thorough
     def test_holds_the_figures_the_tables_and_the_page(self, run, tmp_path):
         out, err, code = run("QCRD-2", "--processors", "1,4,16", "-o", tmp_path / "deep" / "out")
         folder = tmp_path / "deep" / "out"
@@ -539,16 +551,19 @@ class TestTheFolder:
         assert len(rows) == 3 * 6
         assert float(rows[0]["speedup"]) == 1.0
 
+    @pytest.mark.thorough
     def test_of_a_trace_holds_its_bursts_and_thresholds(self, run, trace, tmp_path):
         run(trace, "--gap", 5, "-o", tmp_path / "out")
         assert {"execution.png", "gaps.png", "signature.png"} <= listed(tmp_path / "out")
 
+    @pytest.mark.thorough
     def test_of_a_single_row_leaves_the_surface_out_and_says_so(self, run, tmp_path):
         _, err, code = run("QCRD-2", "--disks", "4", "-o", tmp_path)
         assert code == 0
         assert "no area" in err
         assert listed(tmp_path) == {"signature.png", "execution.png", "surface.csv", "path.csv"}
 
+    @pytest.mark.thorough
     def test_stays_as_it_was_when_something_fails(self, run, tmp_path, monkeypatch):
         (tmp_path / "surface.csv").write_text("earlier")
         monkeypatch.setattr(interactive, "surface_page", _failing)
@@ -563,6 +578,7 @@ class TestTheFolder:
         assert code == 3
         assert "is a file" in err
 
+    @pytest.mark.thorough
     def test_keeps_a_hostile_name_a_text(self, run, scenario, tmp_path):
         name = "</script><img src=x onerror=alert(1)>"
         scenario.write_text(scenario.read_text().replace('"one"', json.dumps(name)))
@@ -582,6 +598,7 @@ def _failing(*args, **options):
     raise ModelError("no more ink")
 
 
+@pytest.mark.thorough
 def test_help_imports_nothing_heavy():
     code = (
         "import sys, typer; from typer.testing import CliRunner; app = typer.Typer()\n"
@@ -597,6 +614,7 @@ def test_help_imports_nothing_heavy():
 RUNS = str(Path(__file__).parents[2] / "docs" / "examples" / "runs.csv")
 
 
+@pytest.mark.thorough
 def test_what_is_told_of_measured_runs_is_one_estimator(run, tmp_path):
     """A target had two speedups, by posterior means and medians, and a time by one formula."""
     target = ("--target", "128,8", "--processors", "1,8,128", "--disks", "1,8", "--budget", "136")
@@ -624,6 +642,7 @@ def test_a_superlinear_speedup_is_explained_below_the_table(run):
     assert said == (max(record["speedup"][1]) > 128)
 
 
+@pytest.mark.thorough
 def test_target_of_processors_alone_is_on_the_disks_that_all_runs_had(run, tmp_path):
     table = tmp_path / "one.csv"
     rows = [f"{p},{2 + 60 / p}" for p in (1, 2, 4, 8)]

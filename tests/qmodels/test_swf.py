@@ -237,6 +237,7 @@ def test_a_row_that_a_comment_has_swallowed_is_told(tmp_path):
         assert any("Comments that end in a row" in w for w in log.warnings) == (comment in lost)
 
 
+@pytest.mark.thorough
 def test_comments_are_kept_within_bounds(tmp_path):
     packed = tmp_path / "bomb.swf.gz"
     packed.write_bytes(gzip.compress(b"; x\n" * 3_000_000))
@@ -408,6 +409,7 @@ def test_a_bad_number_is_named_by_line_and_field(tmp_path, field, value):
     assert_named(tmp_path, field, value, far_down=0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("field", "value"), [("submit", "NaN"), ("think_time", "1;")])
 def test_a_bad_number_is_named_in_a_later_block_too(tmp_path, field, value):
     assert_named(tmp_path, field, value, far_down=30_000)
@@ -497,6 +499,7 @@ def test_other_packers_are_named(tmp_path, magic):
         read_swf(tmp_path / "log.swf")
 
 
+@pytest.mark.thorough
 def test_a_bomb_stops_at_the_limit_and_the_message_names_it(tmp_path):
     line = (job(1, 0) + "\n").encode()
     packer = zlib.compressobj(9, wbits=31)
@@ -599,6 +602,7 @@ def many_jobs(file, count, *, at_once=100_000):
             )
 
 
+@pytest.mark.thorough
 def test_memory_of_reading_is_some_bytes_for_each_job_and_column(tmp_path):
     """Of 18 columns of 8 bytes, 144 a job; the numbers as text or objects take several."""
     file = tmp_path / "many.swf"
@@ -752,6 +756,7 @@ def campaign(folder: Path, rounds: int, seed: int) -> dict[str, int]:
     return seen
 
 
+@pytest.mark.thorough
 def test_mutated_logs_give_a_log_or_a_typed_error(tmp_path):
     campaign(tmp_path, 600, seed=20261121)
 
@@ -829,6 +834,7 @@ def test_what_is_not_defined_is_nan_and_the_rest_is_not():
 positive = st.floats(0, 1e15, allow_subnormal=True)
 
 
+@pytest.mark.thorough
 @given(st.lists(st.tuples(positive, positive, st.integers(1, 2**53 - 1)), min_size=1, max_size=40))
 @example([(0.0, 1e-300, 1), (1e-300, 1e-320, 1), (3e-300, 1e-300, 1)] * 10)
 def test_any_numbers_have_a_summary_without_warnings(numbers):
@@ -842,6 +848,7 @@ def test_any_numbers_have_a_summary_without_warnings(numbers):
     assert len(log.doubts()) <= 3
 
 
+@pytest.mark.thorough
 @given(st.lists(st.tuples(*[st.integers(0, 10**6)] * 2), min_size=2, max_size=40))
 def test_another_unit_of_time_leaves_all_but_the_times_as_they_were(numbers):
     submit, run = zip(*sorted(numbers), strict=True)
@@ -862,6 +869,7 @@ def log_of(gaps: np.ndarray, work: np.ndarray | None = None) -> JobLog:
     return JobLog(Path("made"), jobs)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("draw", ["exponential", "pareto"])
 def test_an_independent_series_is_doubted_about_as_seldom_as_promised(rng, draw):
     """Two figures, each outside its 99 % band in about 1 % of the cases; at most 2 % together."""
@@ -933,6 +941,7 @@ values = st.one_of(texts, st.lists(texts, min_size=2, max_size=3))
 headers = st.dictionaries(st.from_regex(r"[A-Z][A-Za-z]{0,9}", fullmatch=True), values, max_size=4)
 
 
+@pytest.mark.thorough
 @given(jobs=job_tables, header=headers, packed=st.booleans())
 def test_a_log_written_is_read_back_as_it_was(tmp_path_factory, jobs, header, packed):
     folder = tmp_path_factory.mktemp("swf")

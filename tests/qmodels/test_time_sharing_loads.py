@@ -196,6 +196,7 @@ def test_the_played_table_has_its_limits():
     assert (np.diff(one, axis=0) < 0.005).all()
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("scv", [0.5, 1.0, 5.0])
 @pytest.mark.parametrize("policy", [TS(2, 2, 3), TS(4, 2), TS(3, 2, 2), TS(1, 1, 4), TS(4, 1)])
 def test_work_is_conserved_and_the_followed_job_has_the_mean(policy, scv):
@@ -213,6 +214,7 @@ def test_work_is_conserved_and_the_followed_job_has_the_mean(policy, scv):
     assert half < found.mean_response < tail
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scv", [0.3, 1.0, 8.0])
 def test_a_load_between_the_capacity_of_product_form_and_its_own_has_an_answer(scv):
     machine = System(16, 4, min_processors=2)
@@ -233,6 +235,7 @@ def test_light_load_is_the_time_of_a_job_alone():
         assert found.mean_response == pytest.approx(alone, rel=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("policy", "said"),
     [
@@ -363,6 +366,7 @@ def test_however_few_jobs_arrive_each_is_alone(rate):
     assert found.mean_response == pytest.approx(3 * (1.0 + 3.0 / 3), rel=1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("arrivals", [match_moments(1.0, 2.0), match_moments(1.0, 1.5)])
 @pytest.mark.parametrize("policy", [TS(16, 4, 3), DynamicPartitioning(2)])
 def test_on_a_large_machine_as_well(policy, arrivals):

@@ -216,6 +216,7 @@ class TestChromeEvents:
         with pytest.raises(TraceFormatError, match="not JSON"):
             read_trace(tmp_path / "trace.json")
 
+    @pytest.mark.thorough
     def test_deep_stacks_take_no_longer_than_long_ones(self, tmp_path):
         """Ends of no begin do not walk through all that is open."""
         events = [self.pair("B", k, f"a{k}") for k in range(20_000)]

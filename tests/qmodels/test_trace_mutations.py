@@ -182,6 +182,7 @@ def test_a_hundred_thousand_mutated_traces_give_a_trace_or_a_typed_error(tmp_pat
         record_property(what, count)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(
     importlib.util.find_spec("darshan") is None, reason="the package darshan is not installed"
 )

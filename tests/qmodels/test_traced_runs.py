@@ -143,6 +143,7 @@ class TestTimelines:
         assert "faster" in done.stdout
         assert called("compare", table, table, "--on-disks", "2").returncode == 3
 
+    @pytest.mark.thorough
     def test_are_a_subject_of_a_surface(self, timelines, tmp_path):
         folder = timelines([(1, 1), (2, 1), (4, 2), (8, 4)])
         with pytest.raises(ModelError, match="--on-disks says how many"):
@@ -196,6 +197,7 @@ class TestAFolder:
 
 @needs_darshan
 class TestDarshanLogs:
+    @pytest.mark.thorough
     def test_of_the_example_make_a_table_with_processors_disks_and_phases(self):
         (found,) = read_traced_runs(EXAMPLE)
         frame = found.table.frame
@@ -218,6 +220,7 @@ class TestDarshanLogs:
             expected = 40 / min(p, d) + 8 * (1 + 80 / p + 6 / d)
             assert seconds == pytest.approx(expected, rel=4 * 0.04 / np.sqrt(3))
 
+    @pytest.mark.thorough
     def test_without_a_layout_of_the_storage_need_the_disks(self, maker, tmp_path):
         lib = maker.library()
         for p in (1, 2, 4):
@@ -235,6 +238,7 @@ class TestDarshanLogs:
         (found,) = read_traced_runs(tmp_path, choices=RunChoices(disks=2))
         assert found.table.programs == ("solver",)
 
+    @pytest.mark.thorough
     def test_of_one_process_each_are_joined_by_job_where_they_overlap(self, maker, tmp_path):
         """Without MPI each process has a log of its own, of one process."""
         lib = maker.library()

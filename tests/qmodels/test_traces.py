@@ -429,6 +429,7 @@ class TestAnyFile:
         with pytest.raises(ModelError):
             read_trace(bad)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", ["bomb.csv", "bomb.pfw", "bomb.json"])
     def test_is_unpacked_up_to_a_limit_only(self, tmp_path, name, monkeypatch):
         monkeypatch.setattr(_trace_text, "MAX_BYTES", 500_000)

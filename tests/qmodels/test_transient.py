@@ -24,6 +24,7 @@ def test_two_states_follow_the_exponential_of_the_textbook():
     assert found.probabilities.sum(axis=1) == pytest.approx(1.0, rel=1e-15)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", ["dense", "sparse"])
 def test_random_stiff_chains_agree_with_eighty_digits(path, rng, monkeypatch):
     monkeypatch.setattr(transients, "_DENSE", 200 if path == "dense" else 0)
@@ -89,6 +90,7 @@ def test_what_is_left_out_on_both_sides_stays_below_the_tolerance(tol):
             assert weights @ (k - mean) ** 2 == pytest.approx(mean, rel=1e-10)
 
 
+@pytest.mark.thorough
 def test_weights_cut_off_too_early_are_caught(monkeypatch, rng):
     right = transients._poisson_window
 
@@ -156,6 +158,7 @@ def test_arguments_out_of_range_are_named(arguments, said):
         transient(*arguments)
 
 
+@pytest.mark.thorough
 def test_too_many_times_are_refused_before_anything_is_allocated():
     rates = csr_array(diags_array([np.ones(9999)] * 2, offsets=[1, -1]))
     with pytest.raises(MemoryBudgetError, match="10000 states at 1000 times"):

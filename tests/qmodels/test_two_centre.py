@@ -57,11 +57,13 @@ def check_against_reference(solution, expected, case):
     assert solution.disk_pmf == pytest.approx(np.array(expected["pk"]), rel=1e-9, abs=1e-16), case
 
 
+@pytest.mark.thorough
 def test_the_reference_cases_come_out_to_1e_9(cases):
     for case, network, expected in reference_cases(cases):
         check_against_reference(network.solve(), expected, case)
 
 
+@pytest.mark.thorough
 def test_the_reference_cases_come_out_of_the_chain_as_well(cases):
     for case, network, expected in reference_cases(cases):
         assert network.states == expected["states"], case

@@ -179,6 +179,7 @@ def test_jobs_of_hardly_any_io_take_turns_in_rounds(number, model):
     assert found.mean_response == pytest.approx(known.mean_simulated, rel=0.06)
 
 
+@pytest.mark.thorough
 def test_jobs_with_hardly_any_io_are_nearly_as_those_without():
     def mean(io, count=None):
         program = Program([WorkingSet(8, [Phase(io=io, cpu=1.0)])], phase_count=count)
@@ -191,6 +192,7 @@ def test_jobs_with_hardly_any_io_are_nearly_as_those_without():
     assert mean(0.0, Geometric(8.0)) != pytest.approx(mean(0.0), rel=0.05)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("name", list(named_points()))
 def test_named_systems_are_within_a_tenth_of_their_simulation(name):
     rows = pd.read_csv(FOLDER / "unlike-simulated.csv", dtype={"name": str}).set_index("name")

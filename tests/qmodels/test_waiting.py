@@ -34,6 +34,7 @@ def listed(cases, file):
     return json.loads((cases / "reference" / f"{file}.json").read_text())
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("file", ["ph_ph_c", "ph_ph_c_state_dependent"])
 def test_the_reference_queues_come_out_to_1e_9(cases, file):
     for case in listed(cases, file):
@@ -61,6 +62,7 @@ def test_the_reference_queues_come_out_to_1e_9(cases, file):
         assert wait == pytest.approx(found.mean_wait, rel=1e-10, abs=0), case["id"]
 
 
+@pytest.mark.thorough
 def test_the_percentiles_of_the_reference_waits_come_out_to_1e_8(cases):
     for case in listed(cases, "ph_ph_c_wait_percentiles"):
         arrival, service, _ = case["id"].split("/")
@@ -216,6 +218,7 @@ def test_a_chain_too_large_is_refused_before_it_is_built():
         ManyServerQueue(HYPER.scale(0.5), ERLANG, servers=8).chain(memory=1e5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("c", [8, 10])
 def test_the_memory_counted_beforehand_is_within_twice_of_what_is_taken(c):
     queue = ManyServerQueue(HYPER.scale(1.25 / c), PhaseType.erlang(phases=4, mean=1.0), servers=c)
@@ -246,6 +249,7 @@ def test_phases_rarer_than_floats_can_tell_are_no_trap(rare):
     assert found.wait_probability == pytest.approx(one.wait_probability, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_many_servers_of_a_law_of_unequal_stages_are_no_trap():
     """`phase 182 can never come down to a lower level again` was said of a fine queue."""
     law = PhaseType.hyperexponential(weights=[0.5, 0.5], means=[0.1, 10.0]).scale(1.0 / 5.05)

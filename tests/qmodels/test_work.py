@@ -89,6 +89,7 @@ def test_what_cannot_be_told_of_sizes_is_refused(tmp_path):
         write_extrap(_table(STRONG), tmp_path / "runs.jsonl")
 
 
+@pytest.mark.thorough
 def test_the_command_line_asks_for_a_size(tmp_path):
     path = tmp_path / "runs.csv"
     rows = (f"{p},{work:g},{_truth(p, work):.6g}" for p, work in STRONG)

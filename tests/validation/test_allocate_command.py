@@ -67,6 +67,7 @@ def test_the_command_prints_what_compare_strategies_says(folder):
     assert said["MC"]["service_minus_best"]["verdict"] == found.compare("MC", found.best()).verdict
 
 
+@pytest.mark.thorough
 def test_the_output_folder_holds_tables_layouts_and_gantt_charts(folder):
     done = command(*SMALL, "--strategies", "PLAS,Random", "--mean-interarrival", 90, "-o", "out/deep")
     assert done.exit_code == 0, done.output
@@ -112,6 +113,7 @@ def estimated_as(row):
     return f"{float(row['service']):,.{after}f} ± {half:,.{after}f}"
 
 
+@pytest.mark.thorough
 def test_a_wanted_utilisation_is_reached(folder):
     done = command(
         "--mesh",
@@ -168,6 +170,7 @@ def test_a_log_is_played_with_its_own_times_where_run_times_count(folder):
     assert said["unit"] == "s"
 
 
+@pytest.mark.thorough
 def test_a_log_and_a_network_come_as_fast_as_keeps_the_machine_busy(folder):
     rng = np.random.default_rng(4)
     write_swf(
@@ -293,6 +296,7 @@ class TestOwnStrategies:
         assert done.exit_code == 0, done.output
         assert list(result_of(done.stdout)) == ["last", "PLAS"]
 
+    @pytest.mark.thorough
     def test_one_runs_in_processes_of_their_own(self, folder):
         (folder / "own_far.py").write_text(self.GOOD)
         one, two = (
@@ -310,6 +314,7 @@ class TestOwnStrategies:
         assert two.exit_code == 0, two.output
         assert one.stdout.splitlines()[-1] == two.stdout.splitlines()[-1]
 
+    @pytest.mark.thorough
     def test_a_check_passes_and_fails_by_its_exit_code(self, folder):
         (folder / "own_good.py").write_text(self.GOOD)
         (folder / "own_bad.py").write_text(self.GOOD.replace("-request.size:", ": request.size - 1"))
@@ -338,6 +343,7 @@ class TestOwnStrategies:
         assert re.search(r"strategy last, asked for \d+ node", said)
         assert says.partition("{n}")[0] in said
 
+    @pytest.mark.thorough
     def test_one_that_never_answers_is_stopped_with_its_line(self, folder):
         (folder / "own_endless.py").write_text(
             self.GOOD.replace("return np", "while True:\n            pass\n        return np")
@@ -407,6 +413,7 @@ def test_pictures_show_who_held_which_nodes():
         mesh_strip(run, np.arange(13.0))
 
 
+@pytest.mark.thorough
 def test_one_run_has_no_interval_and_says_so(folder):
     done = command(
         "--mesh",

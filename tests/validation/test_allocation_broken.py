@@ -147,6 +147,7 @@ class Impossible(Broken):
         return 1 / 0
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     ("broken", "promise", "sentence"),
     [
@@ -197,6 +198,7 @@ def test_the_contract_notices_an_answer_that_depends_on_how_many_were_made():
     assert "repeatable" in check_strategy(Drifts, operations=60).failures
 
 
+@pytest.mark.thorough
 def test_a_strategy_that_draws_answers_as_the_generator_of_fresh_says():
     class Hidden(Random):
         """Draws from a generator that `fresh` does not set."""

@@ -105,6 +105,7 @@ def asked_afresh(make, owner, sides, size, nodes):
     assert nodes is None or np.array_equal(again, nodes), "the past shows in the answer"
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("name", GRID)
 def test_thousands_of_operations_neither_overlap_nor_leak_nor_leave_a_trace(name):
     tally = campaign(GRID[name], 4500, np.random.default_rng(41))

@@ -207,6 +207,7 @@ class TestCompactness:
             digits = [2**i for i in range(10) if mesh.free & 2**i]
             assert free_tree_blocks(mesh).tolist() == digits
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("sides", [(2, 2), (2, 4), (4, 2), (4, 4)])
     def test_lemma_1_and_theorem_1_hold_in_every_state_not_only_those_reached(self, sides):
         rng = np.random.default_rng(3)

@@ -44,6 +44,7 @@ def mesh_with(busy, **options):
     return mesh
 
 
+@pytest.mark.thorough(first=1)
 @EVERY
 @settings(max_examples=examples(40))
 @given(mesh=states(), size=st.integers(1, 80))
@@ -79,6 +80,7 @@ def test_leaves_the_mesh_as_it_was_and_answers_the_same_again(name, mesh, size):
     assert (first is None and again is None) or np.array_equal(first, again)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     "strategy",
     [

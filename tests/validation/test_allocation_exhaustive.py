@@ -84,6 +84,7 @@ def compare(name, params, sides, free, sizes):
         )
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("name", "params"), CASES, ids=IDS)
 def test_small_states_all_and_larger_ones_sampled_are_answered_as_the_rules_say(name, params):
     rng = np.random.default_rng(17)
@@ -105,6 +106,7 @@ def test_every_state_and_every_size_up_to_4_by_4_is_answered_as_the_rules_say(na
             compare(name, params, sides, states.every_state(nodes), range(1, nodes + 2))
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("name", "params"), CASES, ids=IDS)
 def test_meshes_with_odd_long_and_narrow_sides_are_answered_as_the_rules_say(name, params):
     rng = np.random.default_rng(18)

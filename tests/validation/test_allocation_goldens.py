@@ -37,6 +37,7 @@ def sequences(folder):
             yield path.stem, sequence
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("name", [name for name in GRID if name != "Random"])
 def test_golden_sequences_come_out_node_for_node(goldens, name):
     own = [(stem, each) for stem, each in sequences(goldens) if each["strategy"] == name]

@@ -60,6 +60,7 @@ def sides_for(name, params):
     return [(2, 2), (2, 4), (4, 2)] if params.get("s") else [(1, 3), (2, 3), (3, 2), (3, 3), (4, 2)]
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("name", "params"), CASES, ids=IDS)
 def test_every_state_of_a_tiny_mesh_is_answered_as_by_brute_force(name, params):
     for rows, columns in sides_for(name, params):
@@ -120,6 +121,7 @@ def test_free_squares_are_counted_as_by_brute_force(sides):
         assert free_squares(mesh_with(busy)) == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sides", [(2, 2), (2, 4), (4, 2), (2, 6)])
 def test_the_least_number_of_free_squares_is_the_least_over_all_states(sides):
     least = {}

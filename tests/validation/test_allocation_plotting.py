@@ -41,6 +41,7 @@ def test_a_layer_is_one_of_the_mesh():
         job_map(Mesh(2, 2), layer=1)
 
 
+@pytest.mark.thorough
 def test_the_gallery_has_a_panel_for_every_strategy():
     drawn = [ax for ax in gallery().axes if ax.get_images()]
     titles = [ax.get_title() for ax in drawn]

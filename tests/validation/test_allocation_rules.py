@@ -109,6 +109,7 @@ class TestPaging:
 
 
 class TestMbs:
+    @pytest.mark.thorough
     def test_initial_blocks_and_their_quarters_are_the_aligned_squares(self):
         for rows, columns in itertools.product(range(1, 26), repeat=2):
             squares = {square for square, _ in states.squares(rows, columns)}

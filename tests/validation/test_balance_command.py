@@ -50,6 +50,7 @@ def test_the_command_prints_what_compare_balancers_says(folder):
         assert said[name]["slowdown_minus_best"]["verdict"] == gap.verdict
 
 
+@pytest.mark.thorough
 def test_the_output_folder_holds_jobs_nodes_and_pictures(folder):
     done = command(*SMALL, "--balancers", "IOCM-PM,NLB", "--disk-load", "2", "-o", "out")
     assert done.exit_code == 0, done.output
@@ -297,6 +298,7 @@ class Endless(Spread):
 '''
 
 
+@pytest.mark.thorough
 def test_one_s_own_balancer_is_checked_and_competes(folder):
     (folder / "own_balancer.py").write_text(OWN)
     done = command("--check", "own_balancer:Spread")

@@ -189,6 +189,7 @@ def outcomes():
     return Outcomes(BY_NAME.values(), QUICK)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", one_in_the_gate(BY_NAME, {"bani-table1", "bani-fig3", "bani-fig4"}))
 def test_an_experiment_runs_decides_and_draws(outcomes, name):
     outcome = outcomes[name]
@@ -198,6 +199,7 @@ def test_an_experiment_runs_decides_and_draws(outcomes, name):
     assert any(ax.lines or ax.containers for ax in outcome.figure().axes)
 
 
+@pytest.mark.thorough
 def test_figures_of_the_same_curves_share_their_runs(outcomes):
     three, four = outcomes["bani-fig3"].table, outcomes["bani-fig4"].table
     assert three.equals(four)
@@ -206,6 +208,7 @@ def test_figures_of_the_same_curves_share_their_runs(outcomes):
     assert row.turnaround == pytest.approx(np.mean(again), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_turning_and_the_shortest_demand_first_never_lose_a_job(outcomes):
     table = outcomes["bani-fig3"].table
     for load, demand in itertools.product(set(table.load), ("pareto",)):

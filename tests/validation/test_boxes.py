@@ -110,6 +110,7 @@ def masks_of_boxes(sides, box):
     return bits
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sides", [(2, 2, 2), (3, 2, 2)])
 def test_in_every_state_a_strategy_finds_a_box_just_where_there_is_one(sides):
     count = int(np.prod(sides))
@@ -140,6 +141,7 @@ def test_in_every_state_a_strategy_finds_a_box_just_where_there_is_one(sides):
                     assert (strategy.choose(held, requests[shape]) is not None) == there
 
 
+@pytest.mark.thorough
 @EVERY
 @pytest.mark.parametrize("torus", [False, True])
 def test_states_of_tiny_meshes_are_answered_as_by_the_naive_twin(name, torus):
@@ -217,6 +219,7 @@ PLACES = [
 ]
 
 
+@pytest.mark.thorough(first=1)
 @EVERY
 @pytest.mark.parametrize(("sides", "torus"), PLACES)
 def test_histories_are_answered_as_by_the_naive_twin(name, sides, torus, rng):
@@ -261,6 +264,7 @@ def agreement(requests, rng):
     raise AssertionError
 
 
+@pytest.mark.thorough
 def test_a_busy_list_finds_a_box_just_where_first_fit_does(rng):
     assert 2000 < agreement(8000, rng) < 8000
 

@@ -75,6 +75,7 @@ def leave(held, owner, jobs, rng):
     assert job not in owner[:: max(1, owner.size // 8)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", BOXES)
 def test_thousands_of_operations_neither_overlap_nor_leak(name):
     given, refused = campaign(name, 2 * STRETCH, np.random.default_rng(43))

@@ -25,6 +25,7 @@ def drawn(law, within, jobs=40_000):
     return np.array(streams.draw(rng=stream(3, law)).shapes)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("law", SIDE_LAWS)
 def test_sides_follow_their_law_along_each_axis(law):
     within = (8, 5, 3)
@@ -46,6 +47,7 @@ def test_sides_follow_their_law_along_each_axis(law):
         assert (np.abs(seen - p) <= 4 * error).all()
 
 
+@pytest.mark.thorough
 def test_uniform_sides_have_nothing_to_do_with_each_other():
     sides = drawn("uniform", (8, 8, 8))
     bound = 4 / np.sqrt(len(sides))
@@ -219,6 +221,7 @@ def test_a_pattern_follows_the_demand_where_it_is_told_to():
 # Machines
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("torus", [False, True])
 @pytest.mark.parametrize("network", ["none", "fluid", "worm"])
 def test_every_box_strategy_runs_a_machine_in_three_dimensions(torus, network):

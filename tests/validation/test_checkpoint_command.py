@@ -28,6 +28,7 @@ def ended(tmp_path_factory):
     return invoked(register, "checkpoint", *POOL, "--replications", 2, "--json", "-o", folder), folder
 
 
+@pytest.mark.thorough
 def test_a_report_is_written_and_says_what_was_found(ended):
     done, folder = ended
     assert done.exit_code == 0, done.output
@@ -44,6 +45,7 @@ def test_a_report_is_written_and_says_what_was_found(ended):
     assert curves.drop(columns="interval").stack().between(0.0, 1.0).all()
 
 
+@pytest.mark.thorough
 def test_json_is_one_object_of_numbers(ended):
     found = result_of(ended[0].stdout)
     assert found["jobs"] == 6
@@ -68,6 +70,7 @@ def test_one_job_needs_no_turns():
     assert [way["way"] for way in result_of(done.stdout)["ways"]] == ["sharing", "behind the work"]
 
 
+@pytest.mark.thorough
 def test_few_writers_are_warned_about_where_they_leave_bandwidth_idle():
     # Without failures: the warning does not hang on them, and no best interval is looked for.
     few = [*POOL[:6], "--interval", "2h", "--per-job", "5GB/s", "--writers", 1, "--replications", 2]
@@ -157,6 +160,7 @@ def made_timeline(folder):
     return file
 
 
+@pytest.mark.thorough
 def test_checkpoints_found_in_a_trace_take_the_place_of_options(tmp_path):
     words = [
         "checkpoint",
@@ -265,6 +269,7 @@ class TestHostileNumbers:
         assert around[0].wait > found.wait > around[1].wait
         assert around[0].goodput < found.goodput < around[1].goodput
 
+    @pytest.mark.thorough
     def test_no_more_jobs_are_said_to_fit_than_were_tried(self):
         done = called(
             "checkpoint",

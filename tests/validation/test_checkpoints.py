@@ -127,6 +127,7 @@ def test_exact_answers_are_met(job, n, goodput):
     assert found.goodput.half_width < 0.01
 
 
+@pytest.mark.thorough
 def test_stalls_of_sharing_and_turns_follow_their_laws():
     job = Checkpointing(1.0, 10.0, jitter=ONE, size_law=ONE)
     for writers, levels in ((None, (1.246458, 6.995074)), (1, (1.568704, 5.838796))):
@@ -165,6 +166,7 @@ def test_the_range_of_constant_timers_holds_what_starts_give(mode, writers):
         assert about.low - 1e-3 <= found.goodput.mean <= about.high + 1e-3
 
 
+@pytest.mark.thorough
 def test_a_little_jitter_forgets_the_start():
     job = Checkpointing(1.0, 10.0, jitter=0.01, stagger="together")
     found = simulate_checkpoints(job, Storage(1.0), 8, intervals=8000, warm_up=2000)
@@ -217,6 +219,7 @@ def test_what_a_known_start_leads_to_is_what_is_played(mode, timer, stagger):
             assert found.write.mean == pytest.approx(right.write, rel=5e-3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("mode", "writers", "snapshot", "goodputs"),
     [
@@ -254,6 +257,7 @@ TABLE_A6 = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bandwidth", [160.0, 40.0])
 @pytest.mark.parametrize("way", ["sharing", "turns", "waiting-works", "least-waste"])
 def test_several_classes_lose_what_the_table_says(bandwidth, way):
@@ -321,6 +325,7 @@ def compared(case, events, seed=SEED):
     }
 
 
+@pytest.mark.thorough
 def test_predictions_hold_on_random_systems():
     rows = [compared(case, 8000) for case in range(20)]
     busy = [row for row in rows if row["load"] >= 0.9]

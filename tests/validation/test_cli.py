@@ -69,6 +69,7 @@ class Tags(HTMLParser):
         self.sources += [value for name, value in attrs if name in ("src", "href")]
 
 
+@pytest.mark.thorough
 def test_a_study_writes_one_whole_page_a_table_and_its_figures(quick, tmp_path):
     out = tmp_path / "deep" / "out"
     done = called("study", quick, "-o", out, "--seed", 3, "--max-bytes", "1MB")
@@ -106,6 +107,7 @@ def test_a_study_writes_one_whole_page_a_table_and_its_figures(quick, tmp_path):
         assert low < float(row["simulated_mean_response_s"]) < high
 
 
+@pytest.mark.thorough
 def test_a_machine_with_one_disk_is_studied_too(quick, tmp_path):
     text = QUICK.replace("disks = 4", "disks = 1").replace("[1, 4]\n[[", "[1]\n[[")
     quick.write_text(text.replace('"SP(4,4)", ', ""))
@@ -114,6 +116,7 @@ def test_a_machine_with_one_disk_is_studied_too(quick, tmp_path):
     assert (tmp_path / "out" / "surface.png").stat().st_size > 5000
 
 
+@pytest.mark.thorough
 def test_the_same_seed_gives_the_same_table_for_any_number_of_workers(quick, tmp_path):
     for workers in ("1", "2"):
         assert called("study", quick, "-o", tmp_path / workers, "-j", workers).returncode == 0
@@ -189,6 +192,7 @@ def test_an_unstable_load_asked_for_is_refused_with_the_largest_that_is_not(quic
     assert "they need 0.9999; the " in said
 
 
+@pytest.mark.thorough
 def test_an_unstable_load_is_answered_for_the_policies_asked_for(quick):
     done = called("predict", quick, "--load", "0.9999")
     assert done.returncode == 3
@@ -211,6 +215,7 @@ def test_an_unstable_load_is_said_once_by_recommend_too(quick):
     assert [said.count(f"they need {load}; ") for load in loads[1::2]] == [1, 1]
 
 
+@pytest.mark.thorough
 def test_the_three_best_of_each_load_are_printed_unless_more_are_asked_for(quick):
     def printed(*options):
         done = called("predict", quick, *options)
@@ -290,6 +295,7 @@ def test_inputs_that_were_edited_are_not_overwritten(tmp_path):
     assert not (tmp_path / "jobs.swf.gz").exists()
 
 
+@pytest.mark.thorough
 def test_a_second_run_into_one_folder_is_told_at_once_and_harms_nothing(quick, tmp_path):
     from qmodels.io.outputs import claim_output, release_outputs
 
@@ -302,6 +308,7 @@ def test_a_second_run_into_one_folder_is_told_at_once_and_harms_nothing(quick, t
     assert not out.exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "child"),
     [
@@ -351,6 +358,7 @@ def test_only_the_command_that_is_asked_for_is_laid_out(monkeypatch):
     assert [each.name for each in several.registered_commands] == every  # as before
 
 
+@pytest.mark.thorough
 def test_a_shell_completes_commands_and_options():
     for words, at, completed in (("qmodels pre", 1, "predict"), ("qmodels fit --see", 2, "--seed")):
         shell = {"_QMODELS_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(at)}
@@ -364,6 +372,7 @@ def test_a_shell_completes_commands_and_options():
         assert done.stdout.split() == [completed], done.stderr
 
 
+@pytest.mark.thorough
 def test_the_package_runs_as_a_module_where_its_script_is_not_on_the_path():
     done = subprocess.run(
         [sys.executable, "-m", "qmodels", "--version"], capture_output=True, text=True, timeout=60

@@ -47,6 +47,7 @@ def test_asked_in_python_a_balancer_does_what_its_rules_do_compiled(name, broadc
     assert python.refusals == compiled.refusals
 
 
+@pytest.mark.thorough
 @EVERY
 def test_every_balancer_keeps_the_contract(name):
     check = check_balancer(BALANCERS[name], jobs=60)

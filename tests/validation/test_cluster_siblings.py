@@ -58,6 +58,7 @@ def mean_of_the_largest(steady, mean, scale):
     return np.trapezoid(1.0 - below, x)
 
 
+@pytest.mark.thorough
 def test_siblings_that_share_nodes_with_other_jobs_take_as_long_as_access_by_access():
     """Where they are taken to wait for nobody's accesses slowdowns are a tenth too low."""
     errors = []

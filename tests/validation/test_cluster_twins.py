@@ -34,6 +34,7 @@ def small(seed, *, parallel=0.0, jobs=12):
     )
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("name", BALANCERS)
 @pytest.mark.parametrize("seed", [1, 4])
 def test_the_kernel_is_the_naive_fluid_under_every_balancer(name, seed):
@@ -98,6 +99,7 @@ def test_two_tasks_that_differ_are_up_to_a_ninth_slower_than_mean_value_analysis
     assert np.max(errors) < 0.03
 
 
+@pytest.mark.thorough
 def test_fifty_small_traces_have_the_slowdown_of_single_requests():
     """Mean slowdown within 3 % where requests are exponential and shared, as the model assumes."""
     fluid, events = means_of(range(50), parallel=0.0)

@@ -109,6 +109,7 @@ def kept_runs(journal):
         return 0
 
 
+@pytest.mark.thorough
 def test_a_comparison_that_is_stopped_goes_on_and_ends_as_if_it_had_not_been(tmp_path):
     number = signal.SIGTERM
     out, journal = tmp_path / "out", tmp_path / "out.journal"

@@ -91,6 +91,7 @@ def lognormal_pairs(seed, runs):
     return 0.4 * np.exp(0.5 * common + 0.3 * own - 0.17), second
 
 
+@pytest.mark.thorough
 def test_the_interval_of_a_ratio_covers_as_often_as_it_says_and_the_old_one_does_not():
     """2,000 samples of 60 runs; to divide by the mean as if it were known covers far too often.
 

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 
 from phasefit import MAP
 from qmodels.io import load_scenario, write_swf
@@ -56,6 +57,7 @@ def test_correlated_arrivals_are_told_in_seconds(tmp_path):
     assert work > 1.2 * plain
 
 
+@pytest.mark.thorough
 def test_nothing_is_said_where_arrivals_are_independent_or_followed(tmp_path):
     quiet = run_study(scenario(tmp_path, MAP.poisson(rate=1.0)))
     assert not [w for w in quiet.warnings if "dependence" in w]

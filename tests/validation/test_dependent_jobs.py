@@ -70,6 +70,7 @@ def test_the_simulator_and_the_model_agree_where_the_model_is_exact(policy):
     assert not run.mean_response.contains(alone.mean_response)
 
 
+@pytest.mark.thorough
 def test_percentiles_of_bursts_on_one_disk_are_those_of_the_simulator():
     """The chain by stage is exact on one disk partition, and follows what comes behind a job."""
     program = Program(

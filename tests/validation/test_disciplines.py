@@ -60,6 +60,7 @@ def test_which_of_three_comes_first(discipline, expected):
     assert done.start.tolist() == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("discipline", disciplines_by_number())
 def test_random_queues_start_as_in_the_machine_that_ticks(discipline):
     for seed in range(40):

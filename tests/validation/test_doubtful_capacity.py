@@ -96,6 +96,7 @@ def test_two_replications_that_disagree_do_not_grow():
     assert _grows(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0001]]))
 
 
+@pytest.mark.thorough
 def test_a_policy_that_turns_out_saturated_is_no_candidate():
     """The stated capacity is that of sharing, which holds; turns carry less."""
     turns, shared = TS(1, 1, 2), TS(1, 1, 2, cpu_discipline="ps")

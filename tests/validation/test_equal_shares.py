@@ -13,6 +13,7 @@ def test_has_the_response_of_its_birth_death_chain(exponent, golden):
     assert equal_shares_response(6.4, 8, power(exponent)) == pytest.approx(golden, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_is_simulated_as_predicted():
     jobs = random_jobs(6.4, [(1.0, [(1.0, 0)])], [power(0.5)], replications=40, jobs=600, seed=39, key=(1,))
     run = simulate_jobs(EqualShares(), jobs, 8.0, confidence=0.999)

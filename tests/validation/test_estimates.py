@@ -21,6 +21,7 @@ def test_the_interval_covers_the_true_mean_as_often_as_it_says():
     assert binom.ppf(0.001, 2000, 0.95) <= covered <= binom.ppf(0.999, 2000, 0.95)
 
 
+@pytest.mark.thorough
 def test_stopping_on_precision_still_covers():
     runs = [replicate(lambda rng: rng.normal(5.0), seed=seed, precision=0.1) for seed in range(400)]
     covered = sum(run.contains(5.0) for run in runs)
@@ -68,6 +69,7 @@ def test_the_jackknife_of_a_mean_is_its_student_interval():
         assert found.half_width == pytest.approx(estimate(x).half_width, rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_the_jackknife_of_a_ratio_covers_it_as_often_as_it_says():
     """Ratio of means 2 of correlated pairs; 95 % of 2000 intervals, four standard errors."""
     rng = np.random.default_rng(12)

@@ -82,6 +82,7 @@ def test_simulate_runs_on_the_executor_it_is_given_and_leaves_it_open():
     assert not backwards.closed
 
 
+@pytest.mark.thorough
 def test_simulate_gives_the_same_bits_on_threads_and_on_processes():
     alone = simulate(TimeSharing(4, 4, 2), MACHINE, WORK, workers=1, **SHORT)
     with process_pool(2) as pool:
@@ -148,17 +149,20 @@ def test_progress_of_a_simulation_says_what_is_counted():
 # Workers that must not outlive their parent, and parents that outlive their workers
 
 
+@pytest.mark.thorough
 def test_the_work_of_a_lost_worker_is_done_again(tmp_path):
     found = parallel_map(killed_once, [str(tmp_path / "mark")] * 4, workers=2)
     assert len(found) == 4
     assert os.getpid() not in found
 
 
+@pytest.mark.thorough
 def test_workers_that_are_lost_again_and_again_are_told_in_one_line():
     with pytest.raises(ModelError, match=r"lost: .* 0 of 3 tasks were done; try with one worker"):
         parallel_map(killed_always, [1, 2, 3], workers=2)
 
 
+@pytest.mark.thorough
 def test_a_pool_that_is_handed_in_is_left_open_by_an_error():
     with process_pool(1) as pool:
         with pytest.raises(ModelError):
@@ -217,6 +221,7 @@ def command(pid):
         return ""
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc for processes")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_no_worker_outlives_a_parent_that_is_stopped(tmp_path, number):

@@ -61,6 +61,7 @@ def test_the_reference_workload_has_load_one_at_a_quarter_job_per_second():
     assert f"{predict(SpaceSharing(4, 4), machine, work, load=0.5).mean_response:.2f}" == "26.14"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", one_in_the_gate(NAMES[:2], GATE))
 def test_every_curve_has_twenty_loads_and_simulated_points_on_them(outcomes, name):
     table = outcomes[name].table
@@ -76,17 +77,20 @@ def test_every_curve_has_twenty_loads_and_simulated_points_on_them(outcomes, nam
         assert rows.simulated_s.notna().sum() == len(load_sweep.SIMULATED_QUICK)
 
 
+@pytest.mark.thorough
 def test_figure_six_has_five_static_curves_and_a_dynamic_one_in_each_panel(fig6):
     for _, rows in fig6.table.groupby("disk_partitions"):
         assert sorted(rows.processor_partitions.unique()) == [0, 1, 2, 4, 8, 16]
         assert set(rows[rows.processor_partitions == 0].kind) == {"DP"}
 
 
+@pytest.mark.thorough
 def test_the_claims_on_figure_six_hold_on_the_reference_workload(fig6):
     assert {f.claim for f in fig6.findings} >= {"R-49", "R-51", "X-2"}
     assert [f for f in fig6.findings if not f.holds] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_claims_of_the_paper_hold_on_the_reference_workload(outcomes):
     findings = [f for name in NAMES for f in outcomes[name].findings]
@@ -101,6 +105,7 @@ def test_the_claims_of_the_paper_hold_on_the_reference_workload(outcomes):
     ]
 
 
+@pytest.mark.thorough
 def test_the_cases_of_figure_seven_are_independent_and_widened_for_their_number(monkeypatch):
     drawn = []
 
@@ -117,6 +122,7 @@ def test_the_cases_of_figure_seven_are_independent_and_widened_for_their_number(
     assert "of 4 cases" in finding.detail
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_sentences_on_figure_seven_stand_by_themselves(outcomes):
     about = [f.sentence for f in outcomes["rosti-fig7"].findings if f.claim == "R-56"]
@@ -162,6 +168,7 @@ def test_figure_six_holds_in_full_and_figure_seven_but_for_time_sharing_being_so
     assert agrees.detail.startswith("120 of 120 points")
 
 
+@pytest.mark.thorough
 def test_a_claim_that_does_not_hold_is_found_out(fig6):
     """Swap two policies in the table: the order that R-49 speaks of is broken."""
     from validation.papers.rosti.figures import _space_claims
@@ -174,6 +181,7 @@ def test_a_claim_that_does_not_hold_is_found_out(fig6):
     assert [f.claim for f in _space_claims(wrong) if not f.holds] == ["R-51"]
 
 
+@pytest.mark.thorough
 def test_a_prediction_that_is_off_is_found_out(fig6):
     exact = fig6.table.method == "exact"
     shifted = fig6.table.assign(z_score=fig6.table.z_score + 6.0 * exact)
@@ -183,6 +191,7 @@ def test_a_prediction_that_is_off_is_found_out(fig6):
     assert [f.holds for f in load_sweep.agreement(shifted)] == [True, False]
 
 
+@pytest.mark.thorough
 def test_policies_at_the_same_place_of_the_sweep_meet_the_same_jobs():
     """Common random numbers: a longer list of policies changes no simulated point."""
     machine, work, options = reference_machine(), reference_workload(), RunOptions(quick=True)
@@ -204,6 +213,7 @@ def test_the_best_level_is_the_least_within_the_tolerance():
     assert {level for row in best.values() for level in row.values()} == {2}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_gain_of_the_sweep_is_that_of_the_closed_network(outcomes):
     table = outcomes["m-sweep"].table
@@ -212,6 +222,7 @@ def test_the_gain_of_the_sweep_is_that_of_the_closed_network(outcomes):
     assert row.gain.to_numpy() == pytest.approx(gain, rel=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", one_in_the_gate(NAMES, GATE))
 def test_every_figure_has_four_panels_with_curves_points_and_units(outcomes, name):
     figure = outcomes[name].figure()
@@ -253,6 +264,7 @@ def planted(verdict):
     return Experiment("planted", "nobody", "-", lambda options: Outcome(table, found, figure))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("verdict", ["holds", "fails", "undecided"])
 def test_the_command_writes_figure_and_table_and_fails_when_a_claim_does(verdict, tmp_path, monkeypatch):
     monkeypatch.setitem(EXPERIMENTS, "planted", planted(verdict))
@@ -264,6 +276,7 @@ def test_the_command_writes_figure_and_table_and_fails_when_a_claim_does(verdict
     assert Path(tmp_path / "out" / "planted.csv").read_text(encoding="utf-8") == "x\n1.0\n"
 
 
+@pytest.mark.thorough
 def test_the_command_prints_what_it_found_as_one_object(tmp_path, monkeypatch):
     monkeypatch.setitem(EXPERIMENTS, "planted-one", planted("fails"))
     done = run("Planted_One", "-o", str(tmp_path / "out"), "--quick", "--json", "-j", "1")
@@ -275,6 +288,7 @@ def test_the_command_prints_what_it_found_as_one_object(tmp_path, monkeypatch):
     assert "R-0 fails: water is wet (1 of 1)" in done.stderr
 
 
+@pytest.mark.thorough
 def test_experiments_of_one_command_share_what_they_have_run(tmp_path, monkeypatch):
     seen = []
 
@@ -306,6 +320,7 @@ def test_a_sentence_of_several_parts_fails_with_one_and_holds_with_all():
     assert all_hold([]) == "undecided"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["rosti-fig66", "", "../x", "<b>", "fig6\x1b[31m", "a" * 10_000])
 def test_an_unknown_experiment_is_refused_before_anything_is_written(name, tmp_path):
     done = run(name, "-o", str(tmp_path / "out"))

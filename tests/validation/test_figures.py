@@ -85,6 +85,7 @@ def study(request, tmp_path_factory):
     return run_study(load_scenario(file), workers=1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in CAPTIONS if name not in ("surface", "trial")])
 def test_a_figure_of_a_study_can_be_read(study, name):
     panels = [each for row in study_figures(study)[name] for each in row if each]
@@ -93,6 +94,7 @@ def test_a_figure_of_a_study_can_be_read(study, name):
         assert problems(figure) == []
 
 
+@pytest.mark.thorough
 def test_the_checks_can_be_read_however_few_and_many_there_are(study):
     from dataclasses import replace
 
@@ -101,6 +103,7 @@ def test_the_checks_can_be_read_however_few_and_many_there_are(study):
         assert problems(agreement_figure(some)) == []
 
 
+@pytest.mark.thorough
 def test_times_have_the_unit_of_the_findings_in_figures_too(study):
     best = headlines(study)[0][0].found.rows[0].value
     unit = "s" if best < 120 else "days"
@@ -112,6 +115,7 @@ def test_times_have_the_unit_of_the_findings_in_figures_too(study):
     assert f" {unit}" in words
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scale", [1e-7, 1e-3, 1.0, 1e4, 3e9])
 def test_a_tail_has_its_numbers_in_one_manner_whatever_they_are(scale):
     from phasefit import match_moments
@@ -141,6 +145,7 @@ class TestTheMapOfPolicies:
             meanings=("SP(p,d) is space sharing: " + 8 * "words ", "DP(d) is " + 8 * "words "),
         )
 
+    @pytest.mark.thorough
     def test_says_what_its_labels_say(self):
         ax = policy_map(self.found([["SP(1,1)", "DP(16)", "TS(16,16;M=2)", ""]] * 2))
         assert problems(ax.figure) == []
@@ -196,6 +201,7 @@ class TestComparisonsOfRuns:
         run = SimpleNamespace(phases=phases, start=0, finish=250_000, job="job 3")
         assert problems(phase_strip(run).figure) == []
 
+    @pytest.mark.thorough
     def test_of_a_cluster(self):
         parts = ("queueing", "paging", "barrier", "migration", "slower_nodes")
         known = {
@@ -218,6 +224,7 @@ class TestComparisonsOfRuns:
         assert ax.get_xlabel() == "time [h], dashed: the last arrival"
         assert problems(ax.figure) == []
 
+    @pytest.mark.thorough
     def test_of_slices(self):
         shapes = [(1, 1, 1), (1, 1, 2), (1, 2, 2), (2, 2, 2), (2, 2, 4), (2, 4, 4)]
         runs = [SimpleNamespace(shape=s, wait=estimate(3.0 * k, 2.0)) for k, s in enumerate(shapes, 1)]
@@ -234,6 +241,7 @@ class TestComparisonsOfRuns:
         assert problems(waits_by_slice(study).figure) == []
         assert problems(largest_utilisation(study).figure) == []
 
+    @pytest.mark.thorough
     def test_of_ways_to_write_checkpoints(self):
         intervals = np.geomspace(300.0, 90_000.0, 30)
         played = SimpleNamespace(goodput=estimate(0.9, 0.2), percentile=lambda q: 4000.0 * q)

@@ -1,6 +1,7 @@
 """GREEDY: where processors go, and that it is no later than equal shares."""
 
 import numpy as np
+import pytest
 
 from validation.malleable import InSystem, random_jobs, simulate_jobs
 from validation.malleable.jobs import inelastic, power
@@ -27,6 +28,7 @@ def test_processors_go_where_they_gain_most_and_the_first_ones_where_less_is_par
     assert Greedy().shares(system_of(1, 0, 0, 0, 0)).tolist() == [[0.0, 1.0, 1.0, 1.0, 1.0]]
 
 
+@pytest.mark.thorough
 def test_it_is_no_later_than_equal_shares_of_two_curves():
     jobs = random_jobs(
         2.6,

@@ -175,6 +175,7 @@ def test_a_hostile_file_of_any_command_is_refused_in_a_line(tmp_path, name, what
     assert all(len(line) < 400 for line in str(caught.value).splitlines())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FILES)
 def test_of_thousands_of_faults_twenty_are_told_and_counted(tmp_path, name):
     text, read = FILES[name]
@@ -187,6 +188,7 @@ def test_of_thousands_of_faults_twenty_are_told_and_counted(tmp_path, name):
     assert lines[-1].endswith("plan.toml: and 19,980 more faults like these")
 
 
+@pytest.mark.thorough
 def test_ten_thousand_bad_programs_are_twenty_lines_and_a_count(tmp_path):
     bad = '[[program]]\nname = ""\nrepeat = 0\nio = { totl = 1 }\n' * 5000
     with pytest.raises(ScenarioError, match=r"and 14,9.. more faults like these") as caught:
@@ -229,6 +231,7 @@ def many_loads(count: int) -> str:
     return STUDY.replace("loads = [0.5, 0.1]", f"loads = [{loads}]")
 
 
+@pytest.mark.thorough
 def test_thousands_of_loads_are_estimated_before_they_are_begun(tmp_path):
     done = invoked(predict.register, "predict", toml(tmp_path, many_loads(30_000)))
     said = str(done.exception)
@@ -237,6 +240,7 @@ def test_thousands_of_loads_are_estimated_before_they_are_begun(tmp_path):
     assert said.endswith(" loads, or give --long and wait")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("register", "words"),
     [
@@ -258,6 +262,7 @@ def test_predictions_that_take_long_are_made_where_they_are_asked_for(tmp_path, 
         assert invoked(register, *words, tmp_path / "plan.toml").exit_code == 0
 
 
+@pytest.mark.thorough
 def test_thousands_of_simulated_runs_are_not_begun_unasked(tmp_path):
     fractions = ", ".join(f"{(i + 1) / 2002:.6f}" for i in range(2000))
     text = STUDY.replace("capacity_fractions = [0.3]", f"capacity_fractions = [{fractions}]")

@@ -26,6 +26,7 @@ def test_has_the_responses_of_its_chain(elastic_rate, elastic_work, elastic, mea
     assert found.mean == pytest.approx(mean, abs=6e-11)
 
 
+@pytest.mark.thorough
 def test_is_simulated_as_predicted_and_its_reverse_is_later():
     jobs = random_jobs(
         2.4, [(1.0, [(1.0, 0)]), (1.0, [(1.0, 1)])], CURVES, replications=40, jobs=600, seed=39, key=(3,)

@@ -63,6 +63,7 @@ def run_law(kind, size):
     return lambda x: below(np.log(x + 1)) / below(12.0)
 
 
+@pytest.mark.thorough
 @kinds
 def test_sizes_have_the_chances_of_the_model(kind):
     chances = size_chances(kind)
@@ -77,6 +78,7 @@ def test_sizes_have_the_chances_of_the_model(kind):
     assert statistic < stats.chi2.isf(LEVEL, wanted.size - 1)
 
 
+@pytest.mark.thorough
 @kinds
 @pytest.mark.parametrize("size", [1, 8, 32])
 def test_run_times_have_the_law_of_the_model_at_each_size(kind, size):
@@ -237,6 +239,7 @@ def drawn():
 class TestAFileOfTheAuthorsProgram:
     """10,000 jobs on 256 nodes that the program of the model's authors wrote."""
 
+    @pytest.mark.thorough
     def test_has_sizes_of_the_same_law(self, file, drawn):
         _, sizes, _ = file
         mine = np.concatenate([jobs.sizes for jobs in drawn[:20]])
@@ -248,6 +251,7 @@ class TestAFileOfTheAuthorsProgram:
         cells = np.array(table)[:, np.sum(table, axis=0) > 100]
         assert stats.chi2_contingency(cells).pvalue > LEVEL
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("what", "chance"),
         [
@@ -262,6 +266,7 @@ class TestAFileOfTheAuthorsProgram:
             chance = np.mean(what(np.concatenate([jobs.sizes for jobs in drawn])))
         assert stats.binomtest(int(what(sizes).sum()), sizes.size, chance).pvalue > LEVEL
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(("low", "high"), [(1, 1), (2, 8), (9, 32), (33, 64), (65, 256)])
     def test_has_run_times_of_the_same_law_at_each_size(self, file, drawn, low, high):
         _, sizes, runs = file
@@ -269,6 +274,7 @@ class TestAFileOfTheAuthorsProgram:
         theirs = runs[(sizes >= low) & (sizes <= high)]
         assert stats.ks_2samp(theirs, np.concatenate(mine)).pvalue > LEVEL
 
+    @pytest.mark.thorough
     def test_has_gaps_of_the_same_law_on_the_clock_of_the_day(self, file):
         # The program cuts gaps to whole seconds but not its clock: half a second a job is missing.
         submit = file[0] + 0.5 * np.arange(1, 10_001)
@@ -277,6 +283,7 @@ class TestAFileOfTheAuthorsProgram:
         assert stats.kstest(logs, lambda x: gap.cdf(x) / gap.cdf(13.0)).pvalue > LEVEL
         assert stats.spearmanr(logs[1:], logs[:-1]).pvalue > LEVEL
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", STATISTICS)
     def test_lies_among_streams_of_the_model(self, file, drawn, name):
         values = [STATISTICS[name](*as_the_program(jobs)) for jobs in drawn]
@@ -285,6 +292,7 @@ class TestAFileOfTheAuthorsProgram:
         width = stats.t.isf(LEVEL / 2, n - 1) * np.std(values, ddof=1) * (1 + 1 / n) ** 0.5
         assert abs(STATISTICS[name](*file) - np.mean(values)) < width
 
+    @pytest.mark.thorough
     @pytest.mark.slow
     def test_is_not_the_extreme_one_among_two_thousand(self, file):
         # Of 1,999 streams and the file each is first or last with chance 1 in 1,000.

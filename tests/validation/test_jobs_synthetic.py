@@ -97,6 +97,7 @@ def test_surrogate_sizes_have_the_moments_their_description_gives():
     assert (round(mean, 2), round(deviation / mean, 2)) == (14.47, 1.45)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("cv", [1.0, 3.7, 20.0])
 def test_surrogate_gaps_are_two_exponentials_with_balanced_means(cv):
     law = match_moments(1.0, 1.0 + cv**2)

@@ -116,6 +116,7 @@ def broken_off(words, monkeypatch):
     return new
 
 
+@pytest.mark.thorough
 def test_all_commands_break_off_into_one_journal_and_each_takes_away_what_is_its_own(inputs, monkeypatch):
     """Every pair: whichever command ends, what all others had finished is there to go on with."""
     Journal(inputs / "t.csv.journal", version="1").close()
@@ -135,6 +136,7 @@ def test_all_commands_break_off_into_one_journal_and_each_takes_away_what_is_its
         shutil.rmtree(target) if target.is_dir() else target.unlink()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", COMMANDS)
 def test_another_seed_or_value_of_a_command_leaves_what_the_first_had_finished(inputs, monkeypatch, name):
     Journal(inputs / "t.csv.journal", version="1").close()
@@ -146,6 +148,7 @@ def test_another_seed_or_value_of_a_command_leaves_what_the_first_had_finished(i
     assert not (inputs / "t.csv.journal").exists()
 
 
+@pytest.mark.thorough
 def test_a_scenario_that_was_changed_leaves_the_runs_of_the_one_before(inputs, monkeypatch):
     Journal(inputs / "t.csv.journal", version="1").close()
     broken_off(COMMANDS["what-if"], monkeypatch)
@@ -168,6 +171,7 @@ def test_results_of_a_sweep_are_told_from_those_of_the_others_in_its_journal(inp
     assert "has no sweep 77; it has" in called("sweep", "results", "t.csv.journal", "77").stderr
 
 
+@pytest.mark.thorough
 def test_what_another_version_began_is_refused_before_any_computing(inputs, monkeypatch):
     Journal(inputs / "t.csv.journal", version="1").close()
     for name in COMMANDS:
@@ -215,6 +219,7 @@ def test_versions_are_those_of_each_campaign_and_reuse_takes_the_last_of_its_kin
             assert journal.key_version == version
 
 
+@pytest.mark.thorough
 def test_in_any_order_of_runs_a_campaign_finds_all_that_it_had_finished(tmp_path):
     """Against a set of keys for each campaign, which only its own end empties."""
     rng, names, file = random.Random(32), "abcde", tmp_path / "j"

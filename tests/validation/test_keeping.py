@@ -239,6 +239,7 @@ def test_where_nothing_is_kept_workers_begin_once_and_not_before_there_is_work(m
     assert begun == [2, 2, "let go"]
 
 
+@pytest.mark.thorough
 def test_an_experiment_goes_on_where_it_was_broken_off(tmp_path):
     def work(executor):
         options = RunOptions(quick=True, seed=3, workers=1, processes=executor)
@@ -255,6 +256,7 @@ def test_an_experiment_goes_on_where_it_was_broken_off(tmp_path):
     assert rest == count - kept
 
 
+@pytest.mark.thorough
 def test_a_map_goes_on_where_it_was_broken_off(tmp_path):
     plan = load_scenario(RUNS)
 
@@ -274,6 +276,7 @@ def test_a_map_goes_on_where_it_was_broken_off(tmp_path):
     assert (found, rest) == (work(None), 1)
 
 
+@pytest.mark.thorough
 def test_recommend_draws_the_same_map_with_a_journal_and_leaves_none_behind(tmp_path):
     source = tmp_path / "small.toml"
     source.write_text(SMALL)
@@ -292,6 +295,7 @@ def test_numbers_of_a_replication_come_back_to_the_last_bit(tmp_path, rng):
     assert found.tolist() == np.abs(values).tolist()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", one_in_the_gate(["bani-fig4", "qin-fig1", "boxes-torus"], {"bani-fig4", "qin-fig1"})
 )

@@ -53,6 +53,7 @@ def test_rows_that_others_disturbed_are_left_out_and_counted(rows, verdict):
     assert f"{sum(each.others > 0 for each in rows)} rows left out" in finding.detail
 
 
+@pytest.mark.thorough
 def test_processes_run_on_the_processors_they_were_given(tmp_path):
     with file_on_disk(tmp_path) as path:
         ran = run_turns(path, Mix(computing=0.005, blocks=1.0), 2, 1, 0.5, 3)

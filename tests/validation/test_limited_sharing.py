@@ -16,6 +16,7 @@ def test_its_ends_are_first_come_first_served_and_processor_sharing():
         limited_sharing_response(1.0, 1.0, 3)
 
 
+@pytest.mark.thorough
 def test_exponential_jobs_are_simulated_as_predicted():
     jobs = random_jobs(0.7, [(1.0, [(1.0, 0)])], [power(1.0)], replications=40, jobs=600, seed=39, key=(5,))
     run = simulate_jobs(LimitedSharing(3), jobs, 1.0, confidence=0.999)

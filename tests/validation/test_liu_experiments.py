@@ -70,6 +70,7 @@ def test_messages_of_both_kinds_are_equally_long_and_a_disk_is_as_slow_as_it_was
         assert link * slow.disk_pace == pytest.approx(64_000 / 4.545e6 + 0.01, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_sixteen_tasks_come_at_once_with_sizes_of_an_exponential_law_rounded_up():
     drawn = [tasks().draw(rng=stream(5, run)) for run in range(1000)]
     assert all(jobs.jobs == 16 and not jobs.arrivals.any() for jobs in drawn)
@@ -102,6 +103,7 @@ def test_the_parameters_are_those_of_the_paper():
         assert strategy(variant, Choices()).name == variant.algorithm
 
 
+@pytest.mark.thorough
 def test_the_first_tasks_of_an_exact_strategy_fill_the_mesh_up_to_the_first_that_is_too_large():
     filled = []
     for run in range(50):
@@ -114,12 +116,14 @@ def test_the_first_tasks_of_an_exact_strategy_fill_the_mesh_up_to_the_first_that
         assert (bounded <= np.array(filled) + 1e-12).all()
 
 
+@pytest.mark.thorough
 def test_tasks_of_dbt_fill_as_much_of_the_mesh_at_once_as_the_paper_has_it():
     """L-19, in the middle of the sweep: mean between 55 and 80 % over 1000 runs."""
     finding = claims.placed([Variant("DBT", "1/4")])
     assert finding.holds, finding.detail
 
 
+@pytest.mark.thorough
 def test_no_run_is_faster_than_its_disks():
     """Every I/O node writes one message of every node, one after the other."""
     found = campaign(variants("BT", "PLAS"), QUICK, what="bound")
@@ -178,6 +182,7 @@ def test_cells_of_other_choices_and_seeds_are_not_mistaken_for_each_other():
     assert short.mean_of((some[0], 1), "makespan") == pytest.approx(ours, rel=0.5)
 
 
+@pytest.mark.thorough
 def test_figures_of_one_command_run_each_cell_once_and_leave_nothing_behind(monkeypatch):
     from validation.papers.liu import campaign as room
 
@@ -256,12 +261,14 @@ def all_findings(found):
     return choices._judge(found)
 
 
+@pytest.mark.thorough
 def test_every_claim_holds_on_times_that_bear_it_out():
     found = all_findings(planted(as_the_paper_says))
     assert [f for f in found if not f.holds] == []
     assert sorted({f.claim for f in found}) == [f"L-{k}" for k in range(22, 31)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("claim", "algorithm", "change", "verdict"),
     [
@@ -293,6 +300,7 @@ def test_a_claim_that_does_not_hold_is_found_out(claim, algorithm, change, verdi
     assert (claim, verdict) in wrong  # no effect at all is no contradiction, but all others are
 
 
+@pytest.mark.thorough
 def test_a_trend_within_its_noise_bears_nothing_out():
     found = planted(lambda v, c: 100.0)
     judged = [f for f in all_findings(found) if f.claim not in ("L-22", "L-27", "L-30")]
@@ -309,6 +317,7 @@ def test_a_verdict_is_undecided_where_an_interval_holds_zero():
     assert all_below_zero(down, up, open_) == all_above_zero(down, up) == "fails"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("claim", "better", "rival"),
     [("L-26", "DBT", "MBS"), ("L-28", "SBT", "BT"), ("L-29", "d-DBT", "ind-DBT")],
@@ -357,6 +366,7 @@ def test_what_the_paper_says_of_a_line_comes_from_the_published_table():
 # Outcomes
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", one_in_the_gate(BY_NAME, GATE))
 def test_every_experiment_says_where_it_comes_from_and_judges_its_claims(outcomes, name):
     experiment, outcome = BY_NAME[name], outcomes[name]
@@ -374,6 +384,7 @@ def test_every_experiment_says_where_it_comes_from_and_judges_its_claims(outcome
     assert all(f.detail for f in outcome.findings)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", one_in_the_gate(FIGURES, GATE))
 def test_every_cell_has_both_times_with_intervals(outcomes, name):
     table = outcomes[name].table
@@ -387,6 +398,7 @@ def test_every_cell_has_both_times_with_intervals(outcomes, name):
         assert "paper" in table
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", one_in_the_gate([*FIGURES, "liu-conclusions"], GATE))
 def test_every_figure_has_four_panels_with_curves_intervals_and_units(outcomes, name):
     figure = outcomes[name].figure()
@@ -401,6 +413,7 @@ def test_every_figure_has_four_panels_with_curves_intervals_and_units(outcomes, 
     assert set(np.round(rows.makespan_s, 9)) <= set(np.round(shown, 9))
 
 
+@pytest.mark.thorough
 def test_the_best_parameter_is_the_one_with_the_least_makespan_over_all_mixtures(outcomes):
     table = outcomes["liu-fig6"].table
     assert set(table[table.best].algorithm) == {"DBT", "d-DBT", "MBS", "PLAS"}
@@ -409,6 +422,7 @@ def test_the_best_parameter_is_the_one_with_the_least_makespan_over_all_mixtures
         assert set(rows[rows.best].parameter) == {means.idxmin()}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_verdicts_under_other_choices_are_drawn_and_told(outcomes):
     outcome = outcomes["liu-choices"]
@@ -434,6 +448,7 @@ def test_every_choice_changes_one_thing_and_can_be_built():
         machine(Variant("d-DBT", "1/4"), 4, other)
 
 
+@pytest.mark.thorough
 def test_progress_is_reported_up_to_the_end():
     said = []
     options = replace(QUICK, seed=99, progress=lambda *words: said.append(words))
@@ -444,6 +459,7 @@ def test_progress_is_reported_up_to_the_end():
 # Samples of the claims that the physics of the model decides
 
 
+@pytest.mark.thorough
 def test_with_io_alone_neither_tolerance_matters_much():
     """L-22: the relative range over the parameter is below 5 %."""
     options = RunOptions(seed=2, workers=1)

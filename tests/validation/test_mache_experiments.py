@@ -232,6 +232,7 @@ def test_every_experiment_is_named_and_explained():
 GATE = "mache-table2-worms-per-job"
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("name", one_in_the_gate(BY_NAME, {GATE}))
 def test_a_quick_run_goes_through_every_claim(outcomes, name):
     claims = {f.claim for f in outcomes[name].findings}
@@ -249,6 +250,7 @@ def test_a_quick_run_goes_through_every_claim(outcomes, name):
         )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", one_in_the_gate(BY_NAME, {GATE}))
 def test_every_table_has_a_row_for_each_strategy_at_each_load(outcomes, name):
     table = outcomes[name].table
@@ -278,6 +280,7 @@ def test_the_sweep_of_one_command_is_made_once_and_not_kept_beyond_it(monkeypatc
     assert len(made) == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_figures_nine_and_ten_and_the_loads_share_their_runs(outcomes):
     tables = [outcomes[name].table for name in ("mache-fig9", "mache-fig10", "mache-load")]
@@ -285,6 +288,7 @@ def test_figures_nine_and_ten_and_the_loads_share_their_runs(outcomes):
         assert one.equals(other)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", one_in_the_gate(BY_NAME, {GATE}))
 def test_every_figure_shows_every_strategy(outcomes, name):
     figure = outcomes[name].figure()

@@ -150,6 +150,7 @@ def test_if_size_and_service_are_uncorrelated_paging_needs_1_10_of_the_machine(p
     np.testing.assert_allclose(held, need * 9 / 16, rtol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("quota", ["job", "node"])
 def test_the_nodes_held_are_the_mean_size_weighted_by_service(quota):
     plan = Plan(
@@ -193,6 +194,7 @@ def test_no_reading_has_the_plain_name():
     assert len({replace(r.choices, quota="job") for r in READINGS}) == 2  # nothing else differs
 
 
+@pytest.mark.thorough
 def test_a_table_that_only_one_reading_gives_fails_as_a_whole_and_the_nearest_is_named(planted):
     upside_down = printed()[:, ::-1]
     found = {reading: planted(upside_down) for reading in READINGS}
@@ -218,6 +220,7 @@ def test_right_orders_with_columns_out_of_proportion_hold_as_orders_and_fail_as_
     assert verdicts == {"up": "fails", "MC-Elongated's": "fails", "by": "fails", "the": "holds"}
 
 
+@pytest.mark.thorough
 def test_readings_equally_near_have_no_nearest(planted):
     [nearest] = [
         f

@@ -97,6 +97,7 @@ CASES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES)
 def test_the_place_found_is_as_busy_as_asked_up_to_the_noise_of_the_streams(case):
     runs = {"found": 0, "bisection": 0}
@@ -133,6 +134,7 @@ def test_the_place_found_is_as_busy_as_asked_up_to_the_noise_of_the_streams(case
         assert np.mean(np.square(z)) <= 1.0 + 4.0 * math.sqrt(2.0 / len(z))
 
 
+@pytest.mark.thorough
 def test_the_stated_error_is_met_where_cells_differ_at_random():
     """Only noise that is new at each place: then a sample of cells is a simple random one."""
     z = []

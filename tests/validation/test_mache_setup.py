@@ -120,6 +120,7 @@ def test_a_job_of_one_node_has_nobody_to_communicate_with():
     assert run.finish[1] > 3.0
 
 
+@pytest.mark.thorough
 def test_the_interarrival_time_is_found_that_gives_the_utilisation():
     plan = Plan(
         io_share=0.4,
@@ -144,6 +145,7 @@ def test_the_interarrival_time_is_found_that_gives_the_utilisation():
     assert change(light, heavy, "PLAS", "utilisation").mean > 0.1
 
 
+@pytest.mark.thorough
 def test_a_fine_search_follows_a_rough_one_where_there_are_many_trials(monkeypatch):
     looked = {}
     seen = campaign_module.one_run
@@ -218,6 +220,7 @@ def test_the_same_can_be_played_with_fluids():
     assert found.mean_of("PLAS", "completed") == 40
 
 
+@pytest.mark.thorough
 def test_the_trials_of_a_seed_are_the_same_again():
     plan = Plan(
         io_share=1.0,

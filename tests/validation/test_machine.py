@@ -239,10 +239,12 @@ class TestKnownAnswers:
             means.append((run.start - run.arrival)[jobs // 4 :].mean())
         return np.mean(means), np.std(means, ddof=1) / math.sqrt(replications)
 
+    @pytest.mark.thorough
     def test_one_node_waits_as_m_m_1(self):
         mean, error = self.waits(1, 2.0, 1.0)
         assert abs(mean - 0.5 / (1 - 0.5)) < 4 * error
 
+    @pytest.mark.thorough
     def test_four_nodes_wait_as_erlang_c_says(self):
         mean, error = self.waits(4, 1.0, 3.0)
         load = 3.0
@@ -251,6 +253,7 @@ class TestKnownAnswers:
         erlang = queued / (sum(terms) + queued)
         assert abs(mean - erlang * 3.0 / (4 - load)) < 4 * error
 
+    @pytest.mark.thorough
     def test_shortest_demand_on_one_node_waits_as_conway_maxwell_and_miller_say(self):
         # W = int lambda E[S^2]/2 / (1 - rho(x))^2 dF(x), rho(x) the load of demands below x.
         load = 0.7
@@ -361,6 +364,7 @@ class TestReplications:
         assert found[0].values == found[1].values
         assert len(set(found[0].values["nodes_affected"])) > 1
 
+    @pytest.mark.thorough
     def test_the_number_of_processes_changes_nothing(self):
         from validation.jobs import PoissonStreams
 

@@ -21,6 +21,7 @@ MACHINE = Machine(mesh=Mesh(8, 8, io_side="west"), strategy="PLAS", traffic=Mixe
 JOBS = PoissonStreams(jobs=150, mean_interarrival=1.0, mean_size=6.0, largest=64)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wanted", [0.2, 0.6, 0.85])
 def test_the_pilot_runs_are_as_busy_as_wanted(wanted):
     mean = interarrival_for(MACHINE, JOBS, wanted, seed=3, replications=1, tolerance=0.02)
@@ -30,6 +31,7 @@ def test_the_pilot_runs_are_as_busy_as_wanted(wanted):
     assert run.summary["utilisation"] == pytest.approx(wanted, abs=0.02)
 
 
+@pytest.mark.thorough
 def test_pilot_runs_of_one_seed_are_not_those_of_the_next(monkeypatch):
     """Not seed + run, with which run 1 of seed 0 sent the messages of run 0 of seed 1."""
     from validation.machine import loads
@@ -47,6 +49,7 @@ def test_pilot_runs_of_one_seed_are_not_those_of_the_next(monkeypatch):
     assert len(set(seeds)) == 9
 
 
+@pytest.mark.thorough
 def test_progress_of_the_search_is_reported_trial_by_trial():
     seen = []
     interarrival_for(MACHINE, JOBS, 0.5, replications=2, tolerance=0.02, progress=lambda *to: seen.append(to))
@@ -56,6 +59,7 @@ def test_progress_of_the_search_is_reported_trial_by_trial():
     assert [to for to in seen if to[0] == "pilot runs"] == [("pilot runs", k, 12) for k in range(1, 13)]
 
 
+@pytest.mark.thorough
 def test_workers_begin_once_for_the_whole_search(monkeypatch):
     """Every trial had begun workers of its own: most of the time of a short search."""
     begun = []
@@ -71,6 +75,7 @@ def test_workers_begin_once_for_the_whole_search(monkeypatch):
     assert begun == [2]
 
 
+@pytest.mark.thorough
 def test_without_a_network_it_is_work_over_nodes():
     # M/G/infinity-like at light load: utilisation = mean size x mean demand / (nodes x gap).
     from phasefit import PhaseType
@@ -128,10 +133,12 @@ class TestParallelMap:
         with pytest.raises(TypeError):
             parallel_map(abs, [1, "a", 2, 3], workers=workers)
 
+    @pytest.mark.thorough
     def test_errors_of_ours_keep_their_type_over_processes(self):
         with pytest.raises(ModelError, match="size"):
             parallel_map(_refused, [0, 0], workers=2)
 
+    @pytest.mark.thorough
     def test_an_error_that_cannot_travel_arrives_as_one_of_ours(self):
         with pytest.raises(ModelError, match="Stubborn: 1 of 2"):
             parallel_map(_stubborn, [0, 0], workers=2)

@@ -23,6 +23,7 @@ def at_once(*sizes, exponent=0.5):
     return Jobs(none, work, np.zeros(work.shape, int), (power(exponent, below_one=True),), none + 1.0)
 
 
+@pytest.mark.thorough
 def test_what_would_it_buy_is_said_with_its_needs(tmp_path):
     site = tmp_path / "site.toml"
     site.write_text(SCENARIO)
@@ -35,6 +36,7 @@ def test_what_would_it_buy_is_said_with_its_needs(tmp_path):
     assert called(*words, "--objective", "p95").returncode == 3
 
 
+@pytest.mark.thorough
 def test_they_stand_beside_the_policies_of_a_file(tmp_path):
     site = tmp_path / "site.toml"
     site.write_text(SCENARIO + '\n[validation]\npolicies = ["SP(1,1)"]\nbeside = ["EQUI", "LPS(2)"]\n')
@@ -52,6 +54,7 @@ def test_they_stand_beside_the_policies_of_a_file(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.thorough
 def test_the_report_says_it_in_one_sentence(tmp_path):
     site = tmp_path / "site.toml"
     site.write_text(SCENARIO + '\n[validation]\npolicies = ["SP(1,1)"]\nbeside = ["heSRPT"]\n')

@@ -75,6 +75,7 @@ SWEEPS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "mesh", "options"), SWEEPS, ids=[sweep[0] for sweep in SWEEPS])
 def test_latency_against_load_follows_the_flit_level_simulators_sweep(booksim, name, mesh, options):
     sweep = json.loads((booksim / f"bs_{name}.json").read_text())

@@ -15,6 +15,7 @@ def command(*arguments):
     return invoked(register, "mesh", *arguments)
 
 
+@pytest.mark.thorough
 def test_simulate_prints_what_contend_says_and_writes_a_table_and_two_figures(tmp_path):
     out = tmp_path / "deep" / "out"
     options = (

@@ -69,6 +69,7 @@ class TestExampleOfFigure2:
         down, _, worst = self.middle(WEST, WEST.rectangle(0, 0, 1, 4))
         assert (down, worst) == (8, 16)
 
+    @pytest.mark.thorough
     def test_the_least_worst_link_is_four_exactly_for_one_node_in_each_row(self):
         write = traffic("write", flits=1)
         for nodes in itertools.combinations(range(16), 4):
@@ -271,6 +272,7 @@ def test_messages_on_an_idle_torus_go_the_closed_form_number_of_hops_in_zero_loa
     assert list(carried.values()) == pytest.approx([each] * len(carried), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_messages_between_the_same_two_nodes_arrive_in_the_order_in_which_they_left():
     mesh = Mesh(6, 6)
     network = Network(mesh, Router.pipelined(), record=True)

@@ -156,6 +156,7 @@ class NearTheLast(AbstractStrategy):
 
 
 class TestStrategiesThatAskTheOccupancyForThePlace:
+    @pytest.mark.thorough
     def test_they_keep_the_contract(self):
         assert check_strategy(NearTheLast, operations=100).failures == {}
 

@@ -59,6 +59,7 @@ ROUTERS = st.builds(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(30))
 @given(
     shape=st.sampled_from(SHAPES),
@@ -74,6 +75,7 @@ def test_the_twin_equals_that_with_one_lane_to_a_wire_on_meshes(shape, seed, spa
         assert [getattr(w, name) for w in ours] == [getattr(w, name) for w in theirs]
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(60))
 @given(
     shape=st.sampled_from(SHAPES),
@@ -132,6 +134,7 @@ def to_one(mesh):
     return Messages(created, source, 0 * source + 5, flits)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("shape", [(1, 8, 1), (2, 4, 1), (4, 6, 1), (4, 4, 2)])
 @pytest.mark.parametrize(
     "router",
@@ -271,6 +274,7 @@ def test_a_saturated_torus_carries_no_more_than_its_wires_can():
     assert 0.3 < flood.accepted <= 1.0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [2, 3])
 def test_a_sample_of_the_family_equals_its_twin(seed):
     for _, _, _, _, _, others, others_one_way, *_ in tori.measure(seed, cycles=100):

@@ -77,6 +77,7 @@ def uncompiled():
     return json.loads(done.stdout)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PLACES)
 def test_the_mesh_says_the_same_without_its_compiler(name, uncompiled):
     assert uncompiled["compiled"] is False

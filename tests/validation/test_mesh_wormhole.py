@@ -171,6 +171,7 @@ def test_the_table_of_a_job_names_every_value_but_its_phases():
     assert {line.index(line.split()[1], 22) for line in done.table().splitlines()} == {23}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "router",
     [
@@ -209,6 +210,7 @@ def test_a_mesh_whose_channels_exceed_a_cache_keeps_requests_in_rows(side, nearb
     assert Network(Mesh(side, side, torus=True))._state.nearby == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("buffer", [6, 9, 20])
 def test_the_tail_of_a_long_worm_that_was_held_up_several_times_equals_its_twin(buffer):
     # On one row every message crosses many others, and long ones wait while their tail moves.

@@ -131,6 +131,7 @@ def simulated_scores(numbers):
     return np.array(scores)
 
 
+@pytest.mark.thorough
 def test_some_random_mixes_are_simulated_as_pollaczek_khinchine_says():
     assert np.abs(simulated_scores(range(20))).max() < -ndtri(0.01 / 20 / 2)
 
@@ -301,6 +302,7 @@ def test_a_scenario_takes_the_mean_program_where_its_law_of_work_is_the_logs(tmp
     assert ("average program" in found.mix_note) == (mix == "mean")
 
 
+@pytest.mark.thorough
 def test_the_commands_say_what_a_job_of_several_programs_is(tmp_path):
     folder = Path(validation.__file__).parent / "study" / "demo"
     done = called("predict", folder / "scenario.toml", "--load", "0.1")

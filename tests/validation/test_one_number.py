@@ -167,6 +167,7 @@ def written(request, folder):
 class TestOfAStudy:
     """With a mesh, and from a log."""
 
+    @pytest.mark.thorough
     def test_is_the_least_time_of_a_load(self, written):
         study, out, said = written
         rows = [
@@ -205,6 +206,7 @@ class TestOfAStudy:
                 assert same(stated[1], error)
             assert best.error == pytest.approx(error, rel=1e-9)
 
+    @pytest.mark.thorough
     def test_is_the_error_that_a_band_shows(self, written):
         study, out, _ = written
         names = ("mean_response_s", "stated_error")
@@ -227,6 +229,7 @@ class TestOfAStudy:
                         [value * (1 - error), value * (1 + error)], rel=1e-6
                     )
 
+    @pytest.mark.thorough
     def test_is_a_simulated_time_with_its_interval(self, written):
         study, out, said = written
         checks = [r for r in read(out / "predictions.csv") if r["simulated_mean_response_s"]]
@@ -264,6 +267,7 @@ class TestOfAStudy:
             assert same(found[1], mean)
             assert same(found[2], high / mean - 1)
 
+    @pytest.mark.thorough
     def test_is_what_a_policy_carries(self, written):
         study, out, said = written
         carried = {r["policy"]: float(r["capacity_per_s"]) for r in read(out / "predictions.csv")}
@@ -277,6 +281,7 @@ class TestOfAStudy:
         rate = re.search(rf"load 1 ({NUMBER}) jobs/s", page)[1]
         assert same(rate, study.bound)
 
+    @pytest.mark.thorough
     def test_is_a_stage_of_the_mesh(self, written):
         study, out, said = written
         if not study.trials:
@@ -348,6 +353,7 @@ class TestOfARecommendation:
             "map": read(out / "map.csv"),
         }
 
+    @pytest.mark.thorough
     def test_is_the_predicted_time_of_a_policy(self, answers):
         count = 0
         for row in answers["rows"]:
@@ -367,6 +373,7 @@ class TestOfARecommendation:
             count += 1
         assert count > 15
 
+    @pytest.mark.thorough
     def test_is_the_best_of_a_load(self, answers):
         lines = answers["said"].split("\n\n")[0].splitlines()
         for found, text in zip(answers["json"]["recommendations"], lines, strict=True):
@@ -387,6 +394,7 @@ class TestOfARecommendation:
             assert same(parts[1], best["mean_wait"]) or best["mean_wait"] < 1e-9
             assert same(parts[2], mean - best["mean_wait"])
 
+    @pytest.mark.thorough
     def test_is_a_cell_of_the_map(self, answers, site):
         plan = load_scenario(site)
         assert len(answers["map"]) == len(SCVS) * len(plan.loads)
@@ -434,6 +442,7 @@ class TestOfAWhatIf:
             "rows": result_of(called("predict", site, "--json").stdout),
         }
 
+    @pytest.mark.thorough
     def test_is_a_point_of_the_grid(self, answers):
         held, count = Held(answers["page"]), 0
         loads, sizes = held.data["loads"], held.data["axes"][0]["values"]
@@ -460,6 +469,7 @@ class TestOfAWhatIf:
             count += 1
         assert count > 30
 
+    @pytest.mark.thorough
     def test_is_the_best_of_a_machine(self, answers):
         best = [point for point in answers["json"]["points"] if point["status"] == BEST]
         tied = {

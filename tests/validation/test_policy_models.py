@@ -60,6 +60,7 @@ def off(given, jobs):
     return max(abs(capacity(*given) / mean - 1.0) - 2.0 * error / mean, 0.0)
 
 
+@pytest.mark.thorough
 def test_stated_capacities_are_those_of_played_machines_within_one_per_cent():
     assert max(off(given, 40_000) for given in systems(12)) < 0.01
 
@@ -83,6 +84,7 @@ def test_the_table_of_turns_is_what_is_played_again(scv, phases, held, ratio):
     assert abs(mean - kept) < 5.0 * error + 0.001
 
 
+@pytest.mark.thorough
 def test_the_grid_is_drawn_as_it_was():
     points = grid()
     assert len(points) == 160

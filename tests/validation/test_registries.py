@@ -138,6 +138,7 @@ def test_a_strategy_or_discipline_without_a_twin_is_not_taken_for_another():
         naive_starts([0], [1], [1], 1, "own-order")
 
 
+@pytest.mark.thorough
 def test_the_strategy_keeps_the_contract(own):
     assert check_strategy(STRATEGIES["own-diagonal"]).passed
 
@@ -209,6 +210,7 @@ def test_a_source_reads_its_own_table(tmp_path):
         del STREAMS["three"]
 
 
+@pytest.mark.thorough
 def test_a_class_in_the_current_folder_is_found_and_hides_no_module(tmp_path, monkeypatch):
     code = (DOCS / "examples/diagonal.py").read_text(encoding="utf-8")
     for name in ("nearby", "tabnanny"):  # the second is one of Python's own

@@ -66,6 +66,7 @@ def text(folder):
     return (folder / "report.html").read_text()
 
 
+@pytest.mark.thorough
 def test_a_report_has_no_script_unless_it_is_asked_for(text):
     page = Document(text)
     assert not page.all("script")
@@ -74,10 +75,12 @@ def test_a_report_has_no_script_unless_it_is_asked_for(text):
     assert page.policy.startswith("default-src 'none'")
 
 
+@pytest.mark.thorough
 def test_a_report_can_be_followed_by_all_readers(text):
     assert problems(text) == []
 
 
+@pytest.mark.thorough
 def test_a_report_begins_with_the_findings_and_what_labels_say(study, text):
     text = html.unescape(text)
     places = [
@@ -98,6 +101,7 @@ def test_a_report_begins_with_the_findings_and_what_labels_say(study, text):
     assert "(space sharing" not in first  # said once, in the legend
 
 
+@pytest.mark.thorough
 def test_labels_are_spelled_out_where_there_is_nothing_to_point_with(study, text):
     """On paper and on a telephone: those of the findings at once, those of figures in the list."""
     page = html.unescape(text)
@@ -121,6 +125,7 @@ def test_labels_are_spelled_out_where_there_is_nothing_to_point_with(study, text
         assert f"<dt>{label}</dt><dd>{meanings(study)[label]}</dd>" in listed
 
 
+@pytest.mark.thorough
 def test_a_figure_says_which_curve_is_lowest(study, text):
     page = Document(text)
     best = study.recommendation(0.2).rows[0]
@@ -129,6 +134,7 @@ def test_a_figure_says_which_curve_is_lowest(study, text):
     assert f"{best.label} with" in answer
 
 
+@pytest.mark.thorough
 def test_a_report_puts_the_worst_warnings_below_the_findings_and_marks_ties(study, tmp_path):
     worst = "The programs' times were multiplied by 263.8"
     doubtful = replace(study, warnings=(worst, "second", "third", "light"), grave=3)
@@ -145,6 +151,7 @@ def test_a_report_puts_the_worst_warnings_below_the_findings_and_marks_ties(stud
     assert "max-width: 640px" in text
 
 
+@pytest.mark.thorough
 def test_a_superlinear_speedup_is_explained_below_every_figure_of_it(study, turning, tmp_path):
     said = superlinear(study.scenario.program, study.surface)
     page = html.unescape((turning / "report.html").read_text())
@@ -164,6 +171,7 @@ class TestAnInteractiveReport:
         assert len(list(turning.glob("*.html"))) == 1
         return Document((turning / "report.html").read_text())
 
+    @pytest.mark.thorough
     def test_frames_the_surface_in_a_sandbox_apart_from_the_page(self, page):
         assert not page.all("script")
         (frame,) = page.all("iframe")
@@ -173,6 +181,7 @@ class TestAnInteractiveReport:
         assert len(inner.all("script")) == 3
         assert '"measured":[[' in frame["srcdoc"]
 
+    @pytest.mark.thorough
     def test_admits_the_scripts_of_the_frame_by_their_hashes_only(self, page):
         (frame,) = page.all("iframe")
         inner = Document(frame["srcdoc"]).policy
@@ -183,6 +192,7 @@ class TestAnInteractiveReport:
         assert len(sources) == 2
         assert all(re.fullmatch(r"'sha256-[A-Za-z0-9+/]{43}='", source) for source in sources)
 
+    @pytest.mark.thorough
     def test_keeps_its_fixed_figure(self, page):
         assert len(page.all("img")) >= 2
         assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.all("img"))

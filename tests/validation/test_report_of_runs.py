@@ -44,6 +44,7 @@ def report(tmp_path_factory):
     return study.scenario.fits["solver"], text, frame
 
 
+@pytest.mark.thorough
 def test_the_report_warns_of_steps_as_the_terminal_does(report):
     """Warnings of steps were printed in the terminal alone."""
     fit, text, frame = report
@@ -53,6 +54,7 @@ def test_the_report_warns_of_steps_as_the_terminal_does(report):
         assert said in html.unescape(frame)
 
 
+@pytest.mark.thorough
 def test_the_report_has_what_was_measured_beside_what_is_fitted(report):
     fit, text, _ = report
     table = text.partition("What was measured beside what was fitted")[2].partition("</table>")[0]
@@ -62,6 +64,7 @@ def test_the_report_has_what_was_measured_beside_what_is_fitted(report):
         assert f"<td>{plain_number(seen)} s</td><td>{plain_number(law)} s</td>" in table
 
 
+@pytest.mark.thorough
 def test_the_surface_in_the_report_is_that_of_the_forecast(report):
     fit, _, frame = report
     text = frame.partition('type="application/json">')[2].partition("</script>")[0]

@@ -31,6 +31,7 @@ def test_schedule_of_six_jobs(discipline, starts):
     assert simulate_rigid(RigidJobs(**PRINTED), 4, discipline).start.tolist() == starts
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("ties", ["start", "wait"])
 @pytest.mark.parametrize("discipline", ["FCFS", "EASY", "conservative"])
 @pytest.mark.parametrize("depth", [None, 0, 2])
@@ -58,6 +59,7 @@ def test_every_start_is_that_of_the_naive_simulator(discipline, ties, depth):
             )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_machine_of_places_and_rigid_jobs_have_one_backfilling():
     rng = np.random.default_rng([38, 1])
     arrivals, sizes = np.cumsum(rng.exponential(5.0, 300)), rng.integers(1, 13, 300)
@@ -129,6 +131,7 @@ def test_plans_on_nodes_are_those_of_the_naive_simulator(seed):
     assert found == naive.planned_on_nodes(*columns, wanted, admitted, have, whole=whole)
 
 
+@pytest.mark.thorough
 def test_plan_that_does_not_fit_in_memory_is_refused_with_a_depth():
     n = 30_000
     jobs = RigidJobs(np.arange(n), np.ones(n, int), np.ones(n))

@@ -43,6 +43,7 @@ def test_saturated_backfilling_by_depth_and_rounded_limits(backlog, base, share)
     assert np.mean(found) == pytest.approx(share, abs=0.01)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("base", "load", "response"), [(None, 0.7, 5.426), (2, 0.8, 8.089), (8, 0.5, 2.798)])
 def test_waits_under_backfilling_are_those_of_long_runs(base, load, response):
     """Response of the same mix against runs of 3e6 jobs, whose own error is below 1 %."""
@@ -108,6 +109,7 @@ def test_ties_that_wait_cost_a_part_of_the_machine():
     assert waits < starts - 0.2
 
 
+@pytest.mark.thorough
 def test_curve_goes_through_what_was_simulated_and_ends_there():
     mix = RigidMix.of(8, (1, 4, 8), (0.6, 0.3, 0.1), (1.0, 2.0, 1.0))
     curve = wait_curve(mix, loads=(0.6, 0.75, 0.9), jobs=5_000, replications=2)
@@ -121,6 +123,7 @@ def test_curve_goes_through_what_was_simulated_and_ends_there():
             wait_curve(mix, loads=wrong)
 
 
+@pytest.mark.thorough
 def test_curve_on_one_server_is_that_of_the_formula():
     # One server and exact limits: nobody can pass, so W = x / (1 - x) for exponential run times.
     mix = RigidMix.of(1, (1,), (1.0,), (1.0,))
@@ -129,6 +132,7 @@ def test_curve_on_one_server_is_that_of_the_formula():
         assert curve.at(x) == pytest.approx(x / (1 - x), rel=0.05)
 
 
+@pytest.mark.thorough
 def test_wait_of_nobody_is_no_wait():
     # Two jobs on many servers never wait; the curve says nought, not a number of its own making.
     mix = RigidMix.of(400, (1,), (1.0,), (1.0,))

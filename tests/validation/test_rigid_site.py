@@ -66,6 +66,7 @@ def test_site_that_backfills_on_its_whole_machine_is_explained_by_that():
     assert same == [(ratios[n].ratio, ratios[n].low, ratios[n].high) for n in ("load -10 %", "load +10 %")]
 
 
+@pytest.mark.thorough
 def test_changes_that_were_asked_for_come_first_and_leave_the_usual_ones_as_they_are():
     log = site_log(made_log(months=2))
     usual = read_site(log, resamples=5).changes
@@ -177,6 +178,7 @@ def test_jobs_that_cannot_be_used_are_counted_by_their_fault():
         site_log(JobLog("made", columns | {"wait": [-1] * 5}))
 
 
+@pytest.mark.thorough
 def test_command_writes_page_and_json(tmp_path):
     log, folder = tmp_path / "log.swf", tmp_path / "report"
     table = made_log(months=2).jobs
@@ -200,6 +202,7 @@ def test_command_writes_page_and_json(tmp_path):
     assert "never checked at your site" in (folder / "report.html").read_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not KTH.exists(), reason="the public log is not here")
 def test_public_log_is_explained_with_nine_tenths_of_its_machine():
     log = site_log(read_jobs(KTH, keep=None))

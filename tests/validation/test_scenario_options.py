@@ -194,6 +194,7 @@ def test_a_file_predicts_what_python_predicts(case):
         assert row[name] == getattr(expected, name)
 
 
+@pytest.mark.thorough
 def test_a_file_recommends_what_python_recommends(case):
     path, policy, machine, work, model = case
     expected = recommend(machine, work, load=0.2, candidates=[policy], model=model)
@@ -202,6 +203,7 @@ def test_a_file_recommends_what_python_recommends(case):
     assert said["recommendations"][0]["value"] == expected.value
 
 
+@pytest.mark.thorough
 def test_a_file_simulates_what_python_simulates(case):
     path, policy, machine, work, _ = case
     expected = simulate(policy, machine, work, load=0.2, jobs=200, replications=2, seed=3)
@@ -209,6 +211,7 @@ def test_a_file_simulates_what_python_simulates(case):
     assert row["mean_response"] == expected.mean_response.mean
 
 
+@pytest.mark.thorough(first=1)
 def test_a_study_of_a_file_says_what_python_says(case):
     path, policy, machine, work, model = case
     study = run_study(load_scenario(path), workers=1)
@@ -234,6 +237,7 @@ def test_a_study_of_a_file_says_what_python_says(case):
     assert check.agreement.simulation.mean_response == expected.simulation.mean_response
 
 
+@pytest.mark.thorough
 def test_the_model_of_the_command_line_goes_before_that_of_the_file(tmp_path):
     path = tmp_path / "scenario.toml"
     path.write_text(text_of(SP21, "SP(2,1)", tables=BURSTS))

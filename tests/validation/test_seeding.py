@@ -42,6 +42,7 @@ def _digest(name):
     return hashlib.blake2b(name.encode(), digest_size=16, person=b"name").digest()
 
 
+@pytest.mark.thorough
 def test_names_do_not_depend_on_the_hash_seed_of_the_process():
     code = "from validation.analysis.seeding import word; print(word(1, 'messages', 2))"
     said = {

@@ -49,6 +49,7 @@ def published(load, jobs):
         yield simulate_jobs(policy, drawn, 8.0, confidence=0.999).mean_response
 
 
+@pytest.mark.thorough
 def test_what_was_published_lies_within_the_intervals():
     for found, golden in zip(published(0.5, 500), (2.373, 2.131), strict=True):
         assert found.contains(golden)

@@ -39,6 +39,7 @@ def test_a_sweep_has_it_at_all_points_and_in_their_keys(small):
     assert predict_one(point, 0)["mean_response"] == answer.mean_response
 
 
+@pytest.mark.thorough
 def test_a_study_warns_of_it_first(small):
     study = run_study(load_scenario(small, settings={"machine.disks": 8, "machine.processors": 8}))
     assert study.warnings[:3] == (

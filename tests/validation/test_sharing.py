@@ -38,6 +38,7 @@ def program(phases=3):
 OVERHEAD = PhaseType.erlang(phases=2, mean=6.0)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("disk", DISCIPLINES)
 @pytest.mark.parametrize(
     "policy",
@@ -184,6 +185,7 @@ def coverage(policies, machine, work, fractions, seeds):
     return hits, total
 
 
+@pytest.mark.thorough
 def test_where_the_model_is_exact_the_interval_covers_it_as_often_as_it_says():
     """Ten seeds at three loads; fewer hits than this would come once in a thousand times."""
     machine = System(processors=16, disks=8, min_processors=4)
@@ -214,6 +216,7 @@ EXACT = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("policy", EXACT, ids=lambda policy: policy.label)
 def test_shared_disks_agree_with_the_exact_chain_of_job_places(policy):
     alternating = Program(
@@ -352,6 +355,7 @@ def test_nonsense_in_any_argument_is_a_typed_error(given):
         simulate(SP(4, 4), machine, work, **({"load": 0.2} | given))
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("disk", one_in_the_gate(DISCIPLINES, {"siro"}))
 def test_the_event_loop_says_the_same_without_its_compiler(disk):
     done = subprocess.run(

@@ -17,6 +17,7 @@ def found():
     return simulate_candidates(SOME, MACHINE, WORK, load=0.5, jobs=1500, replications=12, seed=2)
 
 
+@pytest.mark.thorough
 def test_the_ranking_is_by_simulated_mean_response(found):
     means = [run.mean_response.mean for run in found.runs.values()]
     assert means == sorted(means)

@@ -21,6 +21,7 @@ def alternating(cpu=2.0, io=1.0, count=None):
     return Program([phase], phase_count=count or Geometric(mean=5.0))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("policy", [TS(1, 1, 2), TS(2, 1, 2), TS(2, 2, 2)], ids=str)
 def test_the_exact_chain_of_time_sharing_is_what_the_simulator_sees(policy):
     work = Workload(alternating(), io_bursts=ONE, cpu_bursts=ONE)
@@ -112,6 +113,7 @@ def scores(numbers, **options):
     return np.array([a.z_score for a in found if a])
 
 
+@pytest.mark.thorough
 def test_a_sample_of_random_configurations_is_exact_within_the_simulators_noise():
     z = scores(range(16), jobs=3000)
     assert z.size >= 12

@@ -43,6 +43,7 @@ def test_the_relaxation_time_is_that_of_heavy_traffic_and_of_one_service_of_ever
     assert relaxation_jobs(0.5, 1, 0.0, np.inf) == 2 * 0.5 * 1000 / 0.5**2 + 1001
 
 
+@pytest.mark.thorough
 def test_intervals_of_runs_that_stop_by_precision_cover_as_often_as_they_say():
     """Fewer hits would come once in a thousand times."""
     assert covered(1.0, 0.8, 150, precision=0.1) >= binom.ppf(0.001, 150, 0.95)
@@ -93,6 +94,7 @@ def test_the_target_must_be_met_at_two_looks_in_a_row():
     assert all(b <= max(2 * a, a + 2) for a, b in pairwise(looks))
 
 
+@pytest.mark.thorough
 def test_z_scores_of_small_samples_are_standard_normal():
     scores = np.sort(
         [estimate(stream(seed).normal(5.0, size=4).tolist()).z_score(5.0) for seed in range(4000)]
@@ -105,6 +107,7 @@ def test_z_scores_of_small_samples_are_standard_normal():
     assert Estimate(1.0, 0.0, 0.95, 5).z_score(2.0) == np.inf
 
 
+@pytest.mark.thorough
 def test_percentiles_of_one_exponential_server_are_covered():
     """The response time of M/M/1 is exponential; 40 runs of four percentiles."""
     rho, hits = 0.7, 0
@@ -190,6 +193,7 @@ def test_a_bounded_pareto_law_out_of_range_is_refused(bad):
         BoundedPareto(*bad)
 
 
+@pytest.mark.thorough
 def test_general_laws_obey_pollaczek_khinchine():
     """Lognormal, bounded Pareto and a sample as demand: only the variance enters."""
     from scipy.stats import lognorm
@@ -230,6 +234,7 @@ def test_a_load_whose_runs_would_not_fit_is_refused_before_anything_is_drawn():
         one_server(1.0, 1 - 1e-7)
 
 
+@pytest.mark.thorough
 def test_jobs_of_a_million_bursts_are_refused_unless_their_number_is_given(monkeypatch):
     """The length of a run is ours by default, so that what it costs is ours to foresee."""
     long = Workload(Program([WorkingSet(1_000_000, [Phase(io=1e-6, cpu=1e-6)])]))

@@ -131,6 +131,7 @@ def test_jobs_of_one_size_share_alike_whatever_the_power(rng):
     assert shares_of_scores(scores).powers.tolist() == [0.0] * 4
 
 
+@pytest.mark.thorough
 def test_shares_that_grow_with_size_make_responses_longer_by_what_more_queues_say():
     cell = Cell.of(**GIVEN)
     few = share_factor(cell, SPEEDS, SizeShares(BY_SIZE), 2.0)
@@ -143,6 +144,7 @@ def test_shares_that_grow_with_size_make_responses_longer_by_what_more_queues_sa
     assert unsure.standard_error >= 0.5 * (few.mean - 1.0)
 
 
+@pytest.mark.thorough
 def test_the_queue_by_size_has_the_mean_that_the_factor_says(rng):
     """As a control variate it is taken for known: the exact mean at equal shares times the factor.
 

@@ -80,6 +80,7 @@ def as_dicts(shapes, work):
     return [{"arrival": a, "box": shapes[c], "demand": d, "estimate": e} for a, c, d, e in rows]
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("discipline", DISCIPLINES)
 @pytest.mark.parametrize("strategy", TURNING)
 def test_the_kernel_starts_jobs_as_the_slow_twin_does(strategy, discipline):
@@ -96,6 +97,7 @@ def test_the_kernel_starts_jobs_as_the_slow_twin_does(strategy, discipline):
         assert [None if np.isnan(at) else at for at in found] == expected
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("discipline", ["loss", "first-fit", "EASY-places"])
 @pytest.mark.parametrize("strategy", TURNING)
 def test_parts_of_blocks_lie_as_the_slow_twin_lays_them(strategy, discipline):
@@ -209,6 +211,7 @@ def test_any_blocks_are_the_machine_that_counts_nodes(discipline):
 # The tables of the specification: tolerance .01 of a utilisation, and the interval
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("strategy", "wrap", "share"),
     [
@@ -225,11 +228,13 @@ def test_a_full_queue_in_order_keeps_busy_what_the_table_says(strategy, wrap, sh
     assert found.utilisation.mean == pytest.approx(share, abs=0.01 + found.utilisation.half_width)
 
 
+@pytest.mark.thorough
 def test_what_leaves_the_largest_box_keeps_busy_what_the_table_says():
     found = simulate_slices(CUBE, "halving", strategy="MFP", count=3000, replications=4)
     assert found.utilisation.mean == pytest.approx(0.666, abs=0.01 + found.utilisation.half_width)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("strategy", "smallest", "largest"),
     [("any-blocks", 0.0113, 0.597), ("TFF", 0.0003, 0.90), ("TBF", 0.001, 0.87)],
@@ -242,6 +247,7 @@ def test_refusals_are_those_of_the_table(strategy, smallest, largest):
         assert own.refused.mean == pytest.approx(share, abs=0.01 + own.refused.half_width)
 
 
+@pytest.mark.thorough
 def test_waits_of_any_blocks_are_those_of_the_table():
     found = simulate_slices(CUBE, "halving", 0.5, strategy="any-blocks", count=5_000)
     assert found.wait.mean == pytest.approx(0.085, abs=0.05)
@@ -283,6 +289,7 @@ def never_later(numbers):
             assert (anywhere <= at).all(), f"stream {number}, {strategy}"
 
 
+@pytest.mark.thorough
 def test_in_order_of_arrival_no_job_starts_later_with_any_blocks():
     never_later(range(examples(200)))
 
@@ -313,6 +320,7 @@ def test_no_exception_is_known_for_parts_of_blocks():
     assert some_later("FCFS", parts=True) == 0
 
 
+@pytest.mark.thorough
 def test_losses_of_boxes_depend_on_the_law_and_those_of_any_blocks_on_its_mean_alone():
     """Outside the chain of placed boxes, whose times are exponential."""
     shapes, loads = ((1, 1, 1), (2, 1, 1)), (1.0, 0.6)
@@ -334,6 +342,7 @@ def test_losses_of_boxes_depend_on_the_law_and_those_of_any_blocks_on_its_mean_a
     assert away["any-blocks"] < 3.7 < away["TFF"]
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("strategy", ["any-blocks", "TFF", "TBF", "aligned", "block"])
 def test_with_exact_estimates_the_first_starts_when_easy_promised_or_before(strategy):
     promised = 0
@@ -360,6 +369,7 @@ def test_any_blocks_and_the_curve_refuse_alike_and_never_by_shape():
     assert found["any-blocks"].fits_by_count.mean == 0.0
 
 
+@pytest.mark.thorough
 def test_littles_law_holds_for_every_discipline():
     for discipline in ("FCFS", "first-fit", "EASY-places"):
         found = simulate_slices(CUBE, "halving", 0.45, discipline=discipline, count=5000, replications=4)
@@ -368,6 +378,7 @@ def test_littles_law_holds_for_every_discipline():
         assert found.utilisation.mean == pytest.approx(0.45, abs=0.03)
 
 
+@pytest.mark.thorough
 def test_a_load_beyond_what_boxes_carry_is_said_to_grow():
     assert simulate_slices(CUBE, "halving", 0.8, count=4000, replications=4).growing
     assert not simulate_slices(CUBE, "halving", 0.5, count=4000, replications=4).growing

@@ -33,6 +33,7 @@ def log(tmp_path_factory):
     return file
 
 
+@pytest.mark.thorough
 def test_a_report_is_written_and_says_what_was_found(tmp_path):
     done = invoked(register, "slices", "--strategies", "any-blocks,TFF,TBF", *QUICK, "-o", tmp_path / "out")
     assert done.exit_code == 0, done.output
@@ -71,6 +72,7 @@ def test_times_are_in_words_where_jobs_hold_for_a_time():
     assert "holding times" not in done.output
 
 
+@pytest.mark.thorough
 def test_a_log_becomes_slices_by_a_rule_that_is_stated(log, tmp_path):
     plan = planned(pod={"blocks": "4x3x2"}, jobs={"log": str(log)})
     assert plan.processors == 2  # the largest job, of 48, just fits

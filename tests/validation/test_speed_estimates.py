@@ -63,6 +63,7 @@ def short_run(rng, parts, stretches=60):
     return rows
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("starts", [2, 3, 4])
 def test_parts_of_few_starts_cover_as_often_as_they_say_and_tell_more_than_whole_starts(starts):
     rng, hits, tries, widths = np.random.default_rng(7), np.zeros(3), 400, []

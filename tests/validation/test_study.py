@@ -64,6 +64,7 @@ def study(studied):
     return studied[0]
 
 
+@pytest.mark.thorough
 def test_every_policy_is_predicted_at_every_load_and_near_its_own_end(study):
     assert len(study.points) == 10 * (3 + 4)  # the log's own load is the third
     for point in study.points:
@@ -72,6 +73,7 @@ def test_every_policy_is_predicted_at_every_load_and_near_its_own_end(study):
     assert study.log_load in study.loads
 
 
+@pytest.mark.thorough
 def test_the_rows_of_the_table_are_what_predict_says(study):
     frame = study.to_frame()
     row = frame[(frame.policy == "SP(4,4)") & (frame.load == 0.5)].iloc[0]
@@ -159,6 +161,7 @@ def test_the_findings_say_how_far_the_fitted_laws_are_from_the_log(study):
     assert frame[frame.status == "saturated"].mean_response_of_data_s.isna().all()
 
 
+@pytest.mark.thorough
 def test_the_fastest_of_a_finding_is_what_recommend_says_with_its_ties(study):
     system, policies = study.scenario.system, study.scenario.policies
     for load in study.loads:
@@ -388,6 +391,7 @@ def test_an_error_of_what_is_done_meanwhile_ends_the_study(study, workers):
         run_study(small, workers=workers, meanwhile=refuse)
 
 
+@pytest.mark.thorough
 def test_figures_made_before_the_simulations_are_those_of_the_whole_study(studied, figures):
     study, (before,) = studied
     assert list(CAPTIONS)[: len(PREDICTED)] == list(PREDICTED)
@@ -414,6 +418,7 @@ def test_every_figure_has_labelled_axes_with_units(figures, name):
             assert any("[s]" in label for label in labels)
 
 
+@pytest.mark.thorough
 def test_the_file_of_a_figure_is_its_panels_side_by_side(figures, tmp_path):
     from matplotlib.image import imread
 
@@ -462,6 +467,7 @@ def load_log(path):
     return read_swf(path)
 
 
+@pytest.mark.thorough
 def test_the_example_of_measured_runs_finds_the_law_that_made_them():
     """The runs were made with 3 % noise, so the fitted means may be off by a few per cent."""
     plan = load_scenario(Path(__file__).parents[2] / "docs" / "examples" / "measured-runs.toml")

@@ -74,6 +74,7 @@ def study(tmp_path_factory):
     return run_study(load_scenario(path))
 
 
+@pytest.mark.thorough
 def test_the_report_holds_predicted_corrected_simulated_and_every_stage(study, tmp_path):
     page = write_report(study, tmp_path, command="x").read_text()
     [trial] = study.trials
@@ -87,6 +88,7 @@ def test_the_report_holds_predicted_corrected_simulated_and_every_stage(study, t
     assert (tmp_path / "trial.csv").read_text().count("\n") == len(table) + 1
 
 
+@pytest.mark.thorough
 def test_seconds_of_the_mesh_are_those_of_the_programs(study):
     """A job alone on fast links keeps the disks busy for as long as its program says."""
     [trial] = study.trials
@@ -99,6 +101,7 @@ def test_seconds_of_the_mesh_are_those_of_the_programs(study):
     assert alone(cell, 4, "infinite").job(3) * trial.cycle == pytest.approx(9.0, rel=0.15)
 
 
+@pytest.mark.thorough
 def test_the_paragraph_says_how_far_to_trust_it_and_what_more_would_cost(study):
     [trial] = study.trials
     said = trial.trust()
@@ -111,6 +114,7 @@ def test_the_paragraph_says_how_far_to_trust_it_and_what_more_would_cost(study):
         assert ("agree within" in said) == (abs(trial.corrected - mean) <= both)
 
 
+@pytest.mark.thorough
 def test_a_step_has_one_percentage_in_the_figure_the_paragraph_and_the_table(study):
     """2.4 % of the time on the mesh is 2.5 % of the time without it: one of them is said."""
     [trial] = study.trials
@@ -125,6 +129,7 @@ def test_a_step_has_one_percentage_in_the_figure_the_paragraph_and_the_table(stu
     assert float(against[before][:-1]) == pytest.approx(-float(drawn["S4"][:-1]), abs=1e-9)
 
 
+@pytest.mark.thorough
 def test_the_prediction_is_told_with_and_without_calibration_and_why_another_table_differs(study):
     [trial] = study.trials
     said = trial.trust()
@@ -149,6 +154,7 @@ def test_the_prediction_is_told_with_and_without_calibration_and_why_another_tab
     assert _beside_the_table(study) == []  # nothing was simulated there
 
 
+@pytest.mark.thorough
 def test_what_the_mesh_answered_can_be_kept_by_a_study_that_is_broken_off(study):
     [trial] = study.trials
     again = from_text(to_text(trial.found))
@@ -156,6 +162,7 @@ def test_what_the_mesh_answered_can_be_kept_by_a_study_that_is_broken_off(study)
     assert replace(trial, found=again).to_frame().equals(trial.to_frame())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("corrected", "width", "words"),
     [
@@ -179,6 +186,7 @@ def test_what_is_not_known_well_enough_is_not_called_agreement(study, corrected,
     assert words in replace(trial, found=found).trust()
 
 
+@pytest.mark.thorough
 def test_dynamic_partitioning_and_time_sharing_are_tried_too(written):
     text = TEXT.replace('["SP(4,1)"]', '["DP(1)", "TS(2,1;M=2)"]').replace("jobs = 12", "jobs = 10")
     dynamic, sharing = study_trial(load_scenario(written(text)))

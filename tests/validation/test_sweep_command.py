@@ -74,6 +74,7 @@ def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.thorough
 def test_predictions_are_those_of_predict_to_the_last_bit(tmp_path):
     found = table(called(RUNS, "--over", "machine.disks=4,8", "load=.2,.4", "policy=DP(1)", "-j", 1))
     assert found["machine.disks"].tolist() == [4, 4, 8, 8]
@@ -84,6 +85,7 @@ def test_predictions_are_those_of_predict_to_the_last_bit(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == []
 
 
+@pytest.mark.thorough
 def test_a_policy_that_is_saturated_or_does_not_fit_has_a_row_that_says_so():
     found = table(called(RUNS, "machine.processors=4,64", "policy=SP(16,1),DP(1)", "load=.1,.99", "-j", 1))
     assert found.status.tolist()[:2] == ["refused", "refused"]
@@ -102,6 +104,7 @@ def test_a_simulation_of_a_saturated_policy_or_one_that_does_not_fit_has_a_row_t
     assert found.capacity[1] == pytest.approx(0.4, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_simulations_are_those_of_simulate(tmp_path):
     found = table(called(RUNS, "load=.3", "policy=DP(1)", "--kind", "simulate", "--replications", 3, "-j", 1))
     plan = load_scenario(RUNS)
@@ -150,6 +153,7 @@ def test_more_points_are_added_to_what_is_there(allocation, tmp_path):
         assert (len(reader.results()), reader.repeated()) == (12, 0)
 
 
+@pytest.mark.thorough
 def test_a_budget_that_is_spent_is_said_and_the_same_command_goes_on(allocation, tmp_path):
     words = [allocation, "--precision", "2%", "--at-most", 40, "-j", 1, "-o", tmp_path / "t.csv"]
     first = called(*words, "--budget", "0.001s")
@@ -177,6 +181,7 @@ def test_a_budget_without_a_precision_tells_what_is_begun_from_what_is_not(alloc
     assert f"{begun} begun and not done" in found.stderr
 
 
+@pytest.mark.thorough
 def test_a_dry_run_says_what_there_is_to_do_and_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1}, raising=False)
     found = called(RUNS, "load=.1:.7:.1", "policy=DP(1),DP(8)", "--dry-run", "-j", 2)
@@ -202,6 +207,7 @@ def test_a_table_may_be_parquet_or_the_extra_is_named(allocation, tmp_path):
     assert pd.read_parquet(out).strategy.tolist() == ["PLAS", "Random"]
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -183,6 +183,7 @@ def test_many_threads_may_write_at_once(tmp_path):
         assert len(reader.results()) == 200
 
 
+@pytest.mark.thorough
 def test_a_full_disk_is_told_and_the_journal_still_opens(tmp_path):
     """The limit on the size of files is met in the middle of the campaign."""
     said = child(tmp_path / "j", "--count", 200, "--ms", 5, "--most-bytes", 70_000)
@@ -231,6 +232,7 @@ def test_seeded_bug_a_journal_that_forgets_is_noticed(tmp_path, monkeypatch):
         assert reader.repeated() == 6
 
 
+@pytest.mark.thorough
 def test_a_signal_at_any_line_leaves_a_journal_that_opens_and_no_lock(tmp_path):
     def work():
         with Journal(tmp_path / "j", version="1") as journal:
@@ -261,6 +263,7 @@ def test_a_signal_during_the_last_commit_leaves_no_lock(tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == ["j"]
 
 
+@pytest.mark.thorough
 def test_a_command_that_must_be_ended_from_outside_leaves_no_lock(tmp_path):
     """Compiled code holds the main thread, so that the journal is never closed."""
     script = """

@@ -62,11 +62,13 @@ def same(one, other):
     return one == other
 
 
+@pytest.mark.thorough
 @given(values)
 def test_what_is_written_is_read_back_to_the_last_bit(value):
     assert same(from_text(to_text(value)), value)
 
 
+@pytest.mark.thorough
 @given(values, values)
 def test_two_values_have_one_text_only_if_they_are_the_same(one, other):
     def ordered(value):
@@ -234,6 +236,7 @@ def test_every_strategy_has_a_key_of_its_own(name):
     assert digest(STRATEGIES[name]()) == digest(STRATEGIES[name]())
 
 
+@pytest.mark.thorough
 def test_a_key_is_the_same_in_every_process():
     """Python's own hashes differ from process to process; sets would come in another order."""
     words = (
@@ -320,6 +323,7 @@ class TestVersion:
             "if x:\n    try:\n    except A:"
         )
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", list(EXPERIMENTS))
     def test_every_experiment_hangs_on_what_simulates_it_and_on_no_figure(self, name):
         files = source_files(EXPERIMENTS[name].module)
@@ -331,6 +335,7 @@ class TestVersion:
         if name.startswith("rosti"):
             assert "validation/sharing/_kernels.py" in files
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", ["liu-fig3", "qin-fig1", "bani-table1"])
     def test_it_holds_every_file_that_an_experiment_runs(self, name):
         """Watched while it runs; a version that missed a file would call old results new."""
@@ -358,12 +363,14 @@ class TestVersion:
         missed = {str(file) for file in ours} - files
         assert not {file for file in missed if version._counted(file[:-3].replace("/", "."))}
 
+    @pytest.mark.thorough
     def test_what_is_asked_for_by_name_counts_and_a_reader_that_nobody_asks_does_not(self):
         files = source_files("validation.papers.mache.table2")
         assert {f"validation/allocation/{name}.py" for name in ("columns", "mc")} <= files
         assert "qmodels/io/job_logs/sacct.py" in source_files("qmodels.io.job_logs.reading")
         assert not {"qmodels/io/darshan.py", "qmodels/policies/prediction.py"} & files
 
+    @pytest.mark.thorough
     def test_a_name_handed_on_by_a_stub_leads_to_its_own_file(self):
         assert "phasefit/phase_type.py" in source_files("qmodels.policies.prediction")
         assert not any(file.endswith(".pyi") for file in source_files("validation.study.run"))

@@ -35,11 +35,13 @@ def undisturbed(tmp_path_factory):
     return done(tmp_path_factory.mktemp("undisturbed") / "j", table(30, 1.0))
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_any_number_of_workers_gives_the_same_bytes(tmp_path, undisturbed, workers):
     assert done(tmp_path / "j", table(30, 1.0), workers) == undisturbed
 
 
+@pytest.mark.thorough
 def test_any_executor_gives_the_same_bytes_in_whatever_order_it_works(tmp_path, undisturbed):
     with ThreadPoolExecutor(3) as threads:
         assert with_executor(tmp_path / "a", table(30, 1.0), threads) == undisturbed
@@ -47,6 +49,7 @@ def test_any_executor_gives_the_same_bytes_in_whatever_order_it_works(tmp_path, 
         assert with_executor(tmp_path / "b", table(30, 1.0), processes, workers=2) == undisturbed
 
 
+@pytest.mark.thorough
 def test_a_resume_gives_the_same_bytes_and_does_nothing_twice(tmp_path, undisturbed):
     with Journal(tmp_path / "j", version="1") as journal:
         assert not run_tasks(table(30, 1.0), journal, budget=0.02)
@@ -75,6 +78,7 @@ def test_a_task_that_fails_is_told_and_the_others_are_done(tmp_path):
     assert len(failed) == 6
 
 
+@pytest.mark.thorough
 def test_a_task_that_kills_its_workers_is_given_up_and_the_others_are_done(tmp_path):
     """It is tried three times, at last alone, so that no other task is blamed for it."""
     with Journal(tmp_path / "j", version="1") as journal, engine(workers=2) as chosen:
@@ -86,6 +90,7 @@ def test_a_task_that_kills_its_workers_is_given_up_and_the_others_are_done(tmp_p
     assert [row["status"] for row in points.rows()].count("not done") == 1
 
 
+@pytest.mark.thorough
 def test_workers_that_are_killed_lose_nothing(tmp_path, undisturbed):
     killed = []
 
@@ -101,6 +106,7 @@ def test_workers_that_are_killed_lose_nothing(tmp_path, undisturbed):
         assert reader.repeated() == 0
 
 
+@pytest.mark.thorough
 def test_a_pool_says_which_task_costs_workers_their_life():
     with MendedPool(2) as pool:
         fine = [pool.submit(abs, -k) for k in range(6)]
@@ -115,6 +121,7 @@ def test_a_pool_says_which_task_costs_workers_their_life():
         pool.submit(abs, 1)
 
 
+@pytest.mark.thorough
 def test_who_waits_for_what_a_closed_pool_calls_off_is_woken():
     """`as_completed` waited for ever for a future that was only cancelled."""
     with MendedPool(1) as pool:
@@ -195,6 +202,7 @@ def test_work_begins_before_all_is_laid_out_and_what_is_asked_for_waits_for_the_
     assert sorted(source.done) == list(range(200))
 
 
+@pytest.mark.thorough
 def test_workers_begin_before_there_is_work():
     with MendedPool(1) as pool:
         pool.begin(5, "colorsys")
@@ -222,6 +230,7 @@ def test_an_engine_is_one_thing_only():
 
 
 class TestPrecision:
+    @pytest.mark.thorough
     def test_replications_hang_on_a_points_own_results_only(self, tmp_path):
         tables = [table(6, 0.0, precision=0.2) for _ in range(3)]
         done(tmp_path / "a", tables[0])
@@ -234,6 +243,7 @@ class TestPrecision:
         assert len(set(counts)) > 3
         assert all(row["precise"] for row in tables[0].rows())
 
+    @pytest.mark.thorough
     def test_the_rule_is_that_of_until_precise(self, tmp_path):
         points = table(4, 0.0, precision=0.15)
         done(tmp_path / "j", points)
@@ -343,6 +353,7 @@ def check_kills(tmp_path, kills, seed, count, ms):
 needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="asks /proc for processes")
 
 
+@pytest.mark.thorough
 @needs_proc
 def test_a_sweep_that_is_killed_goes_on_and_ends_as_if_it_had_not_been(tmp_path):
     check_kills(tmp_path, 4, seed=1, count=100, ms=10.0)

@@ -22,6 +22,7 @@ def test_by_default_the_partitions_are_those_of_the_paragon(rng):
     assert set(zip(frame["p"], frame["d"], strict=True)) == {(p, d) for p in PARTITIONS for d in PARTITIONS}
 
 
+@pytest.mark.thorough
 def test_without_noise_the_runs_are_the_times_of_the_model(rng):
     runs = synthetic_runs(profile("QCRD-2"), noise=0.0, rng=rng)
     assert isinstance(runs, RunTable)
@@ -38,6 +39,7 @@ def test_every_program_of_a_mixture_is_measured(rng):
     assert runs.programs == tuple(program.name for program in reference_mix().programs)
 
 
+@pytest.mark.thorough
 def test_noise_has_the_mean_and_the_spread_that_it_says(rng):
     """Factors of mean one and coefficient of variation .3; four standard errors."""
     program = Program([Phase(0.0, Burst(5.0, law="1"))])
@@ -63,6 +65,7 @@ def test_a_burst_without_time_is_not_timed(rng):
     assert set(runs.frame["kind"]) == {"cpu"}
 
 
+@pytest.mark.thorough
 def test_a_fit_of_the_runs_finds_the_program_again(rng):
     program = Program([WorkingSet(2, [Phase(Burst(32.0, law="min(d, p/4)"), Burst(96.0, 6.0))])], "x")
     fitted = fit_runs(synthetic_runs(program, noise=0.0, rng=rng))["x"].program

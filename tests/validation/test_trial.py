@@ -61,6 +61,7 @@ GATE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("jobs", [80, 16])
 def test_jobs_that_never_meet_do_k_times_what_one_does(jobs):
     """K_D = K_P, infinite links: X(k) = k / T, however short the run: all that is done counts."""
@@ -75,6 +76,7 @@ def test_jobs_that_never_meet_do_k_times_what_one_does(jobs):
     assert np.abs(run.shares.powers).max() < 0.02
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "given",
     [SMALL, {**SMALL, "policy": "DP", "policy_options": {"disk_partitions": 1}, "min_processors": 4}],
@@ -88,6 +90,7 @@ def test_on_infinite_links_the_loss_run_finds_the_speeds_of_the_model(given):
     assert (np.abs(run.table.throughput - model) <= slack).all()
 
 
+@pytest.mark.thorough
 def test_rates_and_drive_change_how_often_a_number_is_seen_not_its_speed():
     cell = Cell.of(**SMALL)
     usual = loss_run(cell, starts=4, jobs=60, seed=3)
@@ -100,6 +103,7 @@ def test_rates_and_drive_change_how_often_a_number_is_seen_not_its_speed():
             loss_run(cell, **options)
 
 
+@pytest.mark.thorough
 def test_an_arrangement_lasts_where_dividing_draws_it_and_disks_differ():
     """Speeds of several are measured there; elsewhere a mean does."""
     dividing = {**SMALL, "policy": "DP", "min_processors": 4}
@@ -144,6 +148,7 @@ def test_which_arrangements_were_drawn_changes_the_speed_of_none():
     assert np.sqrt(np.diag(found.covariance)) == pytest.approx(errors)
 
 
+@pytest.mark.thorough
 def test_a_loss_run_in_which_jobs_wait_is_a_queue_and_sees_whose_turns_are_long():
     """Two partitions on infinite links, bursts of computation eight times as long as transfers."""
     options = {"processor_partitions": 2, "disk_partitions": 2}
@@ -161,6 +166,7 @@ def test_a_loss_run_in_which_jobs_wait_is_a_queue_and_sees_whose_turns_are_long(
     assert len(set(strict.rates)) == 4
 
 
+@pytest.mark.thorough
 def test_speeds_of_a_busy_machine_are_those_of_a_quiet_one_by_how_jobs_lie_there():
     """Two jobs are seldom on one partition at load .25: measured there, and by the model's mix."""
     options = {"processor_partitions": 2, "disk_partitions": 2}
@@ -186,6 +192,7 @@ def test_a_number_of_jobs_that_is_never_seen_is_an_error_not_a_guess():
         loss_run(Cell.of(**SMALL), starts=2, jobs=8, rates=[1e-12] * 4)
 
 
+@pytest.mark.thorough
 def test_the_chain_starts_where_the_models_own_simulation_ends():
     """S1 is M0, by another program; with two nodes for each disk a job keeps its disks busy."""
     cell = Cell.of(**{**SMALL, "policy_options": {"processor_partitions": 2, "disk_partitions": 1}})
@@ -205,6 +212,7 @@ def test_the_chain_starts_where_the_models_own_simulation_ends():
     assert len(chain.plot().patches) == len(SIMULATED)
 
 
+@pytest.mark.thorough
 def test_packets_of_several_jobs_fill_the_gaps_that_one_job_leaves_at_its_disks():
     """Outside the model: a node for each disk, one packet each, keeps no disk busy alone.
 
@@ -260,6 +268,7 @@ def test_a_mean_of_the_control_that_was_played_widens_the_interval_by_its_own_er
     assert played.half_width > exact.half_width
 
 
+@pytest.mark.thorough
 def test_a_point_that_another_process_reads_has_the_same_replications():
     speeds = (1e-5, 2e-5, 2.5e-5, 3e-5)
     point = TrialPoint(cell=Cell.of(**SMALL), arrival_rate=1e-5, speeds=speeds, jobs=20, warm_up=5)
@@ -286,6 +295,7 @@ def test_cells_of_equal_parts_are_equal_and_others_are_not():
     assert own != cell.with_options(strategy=Own())
 
 
+@pytest.mark.thorough
 def test_a_replication_ends_with_its_measured_jobs_which_it_changes_in_no_bit():
     point = TrialPoint(cell=Cell.of(**SMALL), arrival_rate=2e-5, jobs=20, warm_up=5)
     found, (arrival, demand) = run_one(point, 3), point.jobs_of(3)
@@ -380,6 +390,7 @@ def test_which_cells_are_kept_out_hangs_on_their_names_alone():
     assert stream(20260, names[0]).random() == stream(20260, names[0]).random()
 
 
+@pytest.mark.thorough
 def test_a_gate_cell_is_corrected_and_its_strategies_are_ordered():
     frame = compare_predictions(
         Cell.of(**GATE),

@@ -73,6 +73,7 @@ def broken_off(journal, calls):
         compared(kept.processes)
 
 
+@pytest.mark.thorough
 def test_a_comparison_that_was_broken_off_gives_the_same_table_bit_for_bit(tmp_path):
     whole, journal = compared(), tmp_path / "j"
     with pytest.raises(Stopped):
@@ -84,6 +85,7 @@ def test_a_comparison_that_was_broken_off_gives_the_same_table_bit_for_bit(tmp_p
     pd.testing.assert_frame_equal(whole.drop(columns=seconds), again.drop(columns=seconds), check_exact=True)
 
 
+@pytest.mark.thorough
 def test_a_quick_run_has_every_policy_and_judges_what_the_specification_asks():
     found = run_trial(RunOptions(seed=1, quick=True))
     assert set(found.table.policy.str.slice(0, 2)) == {"SP", "DP", "TS"}
@@ -177,6 +179,7 @@ def test_the_cause_of_an_error_is_read_off_the_runs():
     assert observed_speeds(runs, np.array([9.0, 0.5])).tolist() == [0.3, 0.5]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("together", [True, False])
 def test_a_log_whose_jobs_come_in_swarms_is_slower_than_its_shuffle(together):
     """Thirty jobs close together and then thirty far apart, or the same in a random order."""

@@ -85,6 +85,7 @@ def test_jobs_of_two_partitions_do_not_meet_without_shared_links_and_disks():
     assert two.finish == pytest.approx(one.finish[0], rel=0.01)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("policy", "options", "more"), POLICIES)
 @pytest.mark.parametrize("io", ["write", "read"])
 def test_every_job_does_all_of_every_burst_once(policy, options, more, io):
@@ -113,6 +114,7 @@ def test_no_more_jobs_run_than_may_and_none_waits_beside_a_free_place(policy, op
             assert run.changes[before, 1][-1] >= known.most_running
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("policy", "options", "more"), POLICIES[:4])
 def test_the_disks_are_busy_for_the_bytes_of_the_jobs(policy, options, more):
     known = cell(policy, options, **more)
@@ -221,6 +223,7 @@ def test_private_links_leave_nothing_between_jobs_but_the_disks():
     assert two.finish[0] == pytest.approx(one.finish[0], rel=0.02)
 
 
+@pytest.mark.thorough
 def test_more_is_slower_stage_by_stage():
     known = cell(options={"processor_partitions": 4, "disk_partitions": 1}, cpu_to_io=0.5)
     arrivals, demands = some_jobs(60, 6000.0)

@@ -127,6 +127,7 @@ def compared():
     return compare
 
 
+@pytest.mark.thorough
 def test_open_strategies_get_more_runs_until_the_most_and_none_is_run_twice(compared):
     frame, told = compared(1.03, 4)
     assert sorted(told.runs) == [(name, k) for name in ("MC", "Random") for k in range(24)]
@@ -135,12 +136,14 @@ def test_open_strategies_get_more_runs_until_the_most_and_none_is_run_twice(comp
     assert frame["arrival_rate"].nunique() == 1
 
 
+@pytest.mark.thorough
 def test_the_prediction_is_that_of_equal_shares_times_the_factor_of_the_shares(compared):
     frame, _ = compared(1.5, 1)
     ratio = (1.0 + frame["error"]) / (1.0 + frame["error_equal_shares"])
     assert ratio.tolist() == pytest.approx(frame["share_factor"].tolist(), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_strategies_that_are_told_apart_get_no_more_and_one_time_is_as_before(compared):
     far, told = compared(1.5, 4)
     assert len(told.runs) == 12

@@ -96,6 +96,7 @@ def test_without_a_record_it_says_so(tmp_path):
     assert record_section(tmp_path).startswith("There is no record")
 
 
+@pytest.mark.thorough
 def test_the_page_holds_what_the_record_says():
     page = (DOCS / "explanation" / "trial.md").read_text(encoding="utf-8")
     made = page.partition(MARKERS[0])[2].partition(MARKERS[1])[0]

@@ -83,6 +83,7 @@ class TestTheGrid:
                 assert cell.best is None
                 assert "no policy carries the load; SP(1,1) carries most" in cell.why_none
 
+    @pytest.mark.thorough
     def test_has_what_predict_says_for_the_same_jobs_on_every_machine(self, small):
         found = what_if(small, {"processors": [8, 32], "disks": [2], "scv": [4.0]})
         plan = load_scenario(small)
@@ -132,6 +133,7 @@ class TestTheGrid:
         with pytest.raises(ModelError, match=r"sequential.*greater than or equal to 0"):
             what_if(small, {"program.0.io.sequential": [-1.0]})  # today's is not said in the file
 
+    @pytest.mark.thorough
     def test_hangs_on_neither_the_workers_nor_on_resuming(self, small, tmp_path):
         over = {"processors": [8, 32], "scv": [4.0]}
         alone = list(what_if(small, over).records())
@@ -249,6 +251,7 @@ class TestVerdicts:
     def test_go_by_the_stated_errors(self, new, old, how):
         assert verdict(new, old) == how
 
+    @pytest.mark.thorough
     def test_never_call_a_tie_a_winner(self, small):
         found = what_if(small, {"processors": [17], "load": [0.2]}, {"processors": 1.0})
         sentences = advice(found)
@@ -309,6 +312,7 @@ class TestTheCommand:
             raise done.exception
         return done
 
+    @pytest.mark.thorough
     def test_answers_in_words(self, small):
         done = self.called(
             small,
@@ -328,6 +332,7 @@ class TestTheCommand:
         lines = [line for line in done.stdout.splitlines() if line.split()[:1] == ["64"]]
         assert len(lines) == 2
 
+    @pytest.mark.thorough
     def test_prints_one_object_with_a_schema(self, small):
         done = self.called(small, "processors=32", "-j", 1, "--json", "--set", "machine.disks=8")
         found = result_of(done.stdout)
@@ -343,6 +348,7 @@ class TestTheCommand:
             "undecided",
         }
 
+    @pytest.mark.thorough
     def test_writes_the_table_of_all_points(self, small, tmp_path):
         out = tmp_path / "all.csv"
         done = self.called(small, "processors=32", "-j", 1, "-o", out)
@@ -351,6 +357,7 @@ class TestTheCommand:
         assert len(table) == 16
         assert [*tmp_path.glob("*.journal")] == []
 
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize(
         ("words", "said"),
         [
@@ -372,6 +379,7 @@ class TestTheCommand:
             self.called(small, *words, "-j", 1)
 
 
+@pytest.mark.thorough
 def test_programs_learnt_from_runs_are_not_learnt_again_and_said_to_be_extrapolated(monkeypatch):
     from qmodels.io import _scenario_programs as reader
 

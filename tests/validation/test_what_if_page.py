@@ -122,6 +122,7 @@ def predicted(scenario, held, place, load, bound):
 
 
 class TestTheNumbers:
+    @pytest.mark.thorough
     def test_are_those_of_predict_at_two_hundred_settings(self, scenario, grid, page):
         held, rng, checked, unstable = Held(page), np.random.default_rng(7), 0, 0
         while checked < 200:
@@ -142,6 +143,7 @@ class TestTheNumbers:
             assert f"{held.values[(*place, k)]:.4g}" == f"{found.mean_response:.4g}"
         assert 10 < unstable < 120
 
+    @pytest.mark.thorough
     def test_between_two_loads_are_within_what_is_stated(self, scenario, grid, page):
         held, rng, checked, none, off = Held(page), np.random.default_rng(8), 0, 0, []
         while checked < 200:
@@ -162,6 +164,7 @@ class TestTheNumbers:
         assert np.median(errors) < 2e-3  # and the statement is not an empty one
         assert np.median(stated) < 0.05
 
+    @pytest.mark.thorough
     def test_have_the_errors_that_are_ranked_by(self, grid, page):
         held = Held(page)
         for m, machine in enumerate(grid.machines):
@@ -181,6 +184,7 @@ def place_misfits(held, place):
 
 
 class TestThePage:
+    @pytest.mark.thorough
     def test_admits_its_own_scripts_and_style_by_their_hashes_and_nothing_else(self, page):
         document = Document(page)
         (policy,) = [a["content"] for t, a in document.found if a.get("http-equiv")]
@@ -202,6 +206,7 @@ class TestThePage:
         assert hashes("script").count("sha256") == 5
         assert not [1 for _, a in document.found if "style" in a or any(k[:2] == "on" for k in a)]
 
+    @pytest.mark.thorough
     def test_refers_to_nothing_outside_itself(self, page):
         document = Document(page)
         assert not [a for _, a in document.found if "src" in a]
@@ -212,11 +217,13 @@ class TestThePage:
         for way in ("fetch(", "XMLHttp", "import(", "WebSocket", "eval(", "Function(", "innerHTML"):
             assert way not in scripts
 
+    @pytest.mark.thorough
     def test_is_small_and_says_how_much_it_holds(self, page, grid):
         assert len(page.encode()) < 2_000_000
         assert len(page.encode()) < 60_000 + 8 * sum(len(m.curves) for m in grid.machines) * 8 * 2
         assert f"{grid.predictions:,} predictions, none simulated" in page
 
+    @pytest.mark.thorough
     def test_keeps_a_title_a_text(self, page):
         document = Document(page)
         assert "alert(1)" not in "".join(
@@ -224,6 +231,7 @@ class TestThePage:
         )
         assert "&lt;/script&gt;" in page
 
+    @pytest.mark.thorough
     def test_shows_a_table_where_no_script_runs(self, page, grid):
         still = page.split('<section id="still"', 1)[1].split("</section>")[0]
         today = [c for c in grid.cells if dict(c.machine.setting) == grid.today]
@@ -236,9 +244,11 @@ class TestThePage:
         style = page.split("<style>")[1].split("</style>")[0]
         assert ".live { display: none; }" in style
 
+    @pytest.mark.thorough
     def test_can_be_followed_by_all_readers(self, page):
         assert problems(page) == []
 
+    @pytest.mark.thorough
     def test_has_a_name_for_every_figure_and_control(self, page):
         assert page.count("<main>") == 1
         body = page.split("<main>")[1].split("<script")[0]
@@ -246,6 +256,7 @@ class TestThePage:
         assert 'lang="en"' in page
         assert 'aria-live="polite"' in page
 
+    @pytest.mark.thorough
     def test_too_large_is_refused_in_words(self, grid, monkeypatch):
         monkeypatch.setattr(builder, "MOST_CHARACTERS", 10_000)
         with pytest.raises(ModelError, match="give fewer values or policies"):
@@ -288,6 +299,7 @@ class TestThePage:
         near = what_if(plan, {"load": [0.1, 0.25, 0.5], "policy": ["SP(1,1)"]})
         assert Held(what_if_page(near)).data["load"] == 0.25
 
+    @pytest.mark.thorough
     def test_has_the_prices_that_were_given_and_invents_none(self, page):
         prices = {axis["name"]: axis["price"] for axis in Held(page).data["axes"]}
         assert prices == {"processors": None, "disks": 4.0, "scv": None}
@@ -417,6 +429,7 @@ class TestTheScript:
             count += len(known)
         assert count > 100
 
+    @pytest.mark.thorough
     def test_takes_values_between_loads_as_its_naive_twin(self, answers):
         held, found = answers
         count = 0
@@ -470,6 +483,7 @@ class TestInABrowser:
         assert "CONSOLE" not in done.stderr
         return done.stdout
 
+    @pytest.mark.thorough
     def test_the_address_sets_the_sliders_and_the_page_says_the_numbers(self, scenario, grid, page, tmp_path):
         there = "#load=0.35&processors=32&disks=8&scv=4&policy=SP(4%2C2)&price.disks=2.5"
         found = self.dom(page, tmp_path, there)
@@ -507,6 +521,7 @@ class TestInABrowser:
         bought = re.findall(r">([+-]\d+): (\d+) disks", steps)
         assert bought == [("+0", "4"), ("+10", "8")]
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("fragment", ["#load=nan&processors=1e9&policy=XX&scv=", "#%%%&load=99&a=b"])
     def test_an_address_that_makes_no_sense_changes_nothing_else(self, page, tmp_path, fragment):
         found = self.dom(page, tmp_path, fragment).split("<script")[0]
@@ -546,6 +561,7 @@ class TestInABrowser:
         assert "undefined" not in found
         assert "Infinity" not in found
 
+    @pytest.mark.thorough
     def test_a_step_of_a_slider_is_drawn_at_once(self, page, tmp_path):
         file = tmp_path / "page.html"
         file.write_text(page, encoding="utf-8")
@@ -568,6 +584,7 @@ class TestInABrowser:
         # the page's, such as a script being compiled or the memory being cleared.
         assert 0.0 < sorted(taken)[53] < 0.05
 
+    @pytest.mark.thorough
     def test_the_address_follows_when_the_slider_rests(self, page, tmp_path):
         file = tmp_path / "page.html"
         file.write_text(page, encoding="utf-8")
@@ -580,6 +597,7 @@ class TestInABrowser:
             assert there.startswith("#load=1&processors=16&")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(CHROMIUM is None or AXE is None, reason="AXE_CORE names no file")
 def test_axe_finds_nothing_serious(page, tmp_path):
     file = tmp_path / "page.html"

@@ -266,6 +266,7 @@ WRITTEN, RECORD = ROOT / "docs" / "claims", ROOT / "docs" / "record"
 COMMAND = "`qmodels validate liu-fig3`"
 
 
+@pytest.mark.thorough
 def test_the_page_and_the_readme_are_what_make_claims_makes(page, readme, made):
     brief, full = in_brief(made)
     assert (page, (ROOT / "docs" / IN_FULL).read_text(encoding="utf-8")) == (brief, full)

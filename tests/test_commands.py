@@ -77,6 +77,7 @@ def test_every_command_is_called_here(commands):
     assert sorted([*CALLS, *NOT_HERE]) == sorted(commands)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n in ELSEWHERE else n for n in CALLS]
 )
@@ -151,6 +152,7 @@ def test_choices_are_shown_completed_and_spelled_as_they_are_known(commands):
     assert called("predict", "--help").stdout.count(f"[auto|{choices.MODELS[1]}|") == 1
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("load", ["0", "1", "80", "-0.5", "nan", "inf"])
 @pytest.mark.parametrize("name", ["predict", "simulate", "recommend", "export"])
 def test_a_load_out_of_range_is_refused_before_anything_is_read(name, load):

@@ -245,6 +245,7 @@ def test_a_public_function_says_what_it_takes_gives_and_how_it_is_used(section):
     assert {name for name, one in functions.items() if not has(one, section)} <= shown_elsewhere
 
 
+@pytest.mark.thorough
 def test_random_state_is_the_name_of_scipys_protocol_alone():
     """Laws have it in `rvs`, as those of scipy.stats; all else takes `rng`."""
     found = set()

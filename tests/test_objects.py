@@ -144,6 +144,7 @@ def test_no_two_classes_share_a_schema(samples):
     assert all(re.fullmatch(r"(phasefit|qmodels|validation)\.[a-z0-9-]+", name) for name in names)
 
 
+@pytest.mark.thorough
 def test_repr_is_one_short_line_that_begins_with_the_class(samples):
     texts = [(type(each).__name__, repr(each)) for each in samples]
     assert [t for _, t in texts if len(t) > 200 or not t.isprintable()] == []
@@ -183,6 +184,7 @@ def test_html_is_a_small_table_that_any_content_policy_lets_through(samples):
         assert len(html) < 20_000, type(each)
 
 
+@pytest.mark.thorough
 def test_to_dict_is_what_json_reads_back_with_a_schema_and_a_version(samples):
     def refuse(name):
         raise AssertionError(f"{name} is no JSON")
@@ -216,6 +218,7 @@ def test_every_result_draws_itself_on_axes_given_or_new(samples):
         drawn[0].plot("red")
 
 
+@pytest.mark.thorough
 def test_every_object_survives_pickling(samples):
     for each in samples:
         again = pickle.loads(pickle.dumps(each))

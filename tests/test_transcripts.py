@@ -83,6 +83,7 @@ def test_blocks_are_read_with_their_lines_and_marks():
     assert quick.steps[0] == Step(13, "printf 'a\\n' |\ncat", "a\n")
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     ("page", "said"),
     [

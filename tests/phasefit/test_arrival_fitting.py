@@ -210,6 +210,7 @@ def test_a_rate_that_follows_the_day_is_outside_the_model(rng):
         fit_map(gaps, windows=[1.0, 10.0, 50.0, 100.0, 400.0], scales=1, load=0.95)
 
 
+@pytest.mark.thorough
 def test_third_moments_of_counts_are_those_of_a_long_history():
     process = MAP.modulated([[0.0, 0.02], [0.2, 0.0]], rates=[0.5, 6.0]).at_rate(1.0)
     windows = np.array([1.0, 3.0, 6.0, 50.0])

@@ -99,6 +99,7 @@ def test_the_canonical_form_has_the_transform_of_the_law_in_many_digits(law):
         assert abs(naive.laplace(form, s) / naive.laplace(law, s) - 1) < 1e-14
 
 
+@pytest.mark.thorough
 @given(acyclic())
 def test_a_canonical_form_is_its_own(law):
     form = canonical_form(law)

@@ -170,6 +170,7 @@ def test_an_exponential_does_not_age_and_an_old_burst_is_a_long_one():
     assert residual(ATOM, 0.0).mean == pytest.approx(ATOM.mean / 0.6, rel=1e-13, abs=0)
 
 
+@pytest.mark.thorough
 @given(phase_types(), st.floats(0, 30.0))
 def test_the_equilibrium_law_has_density_sf_over_mean(law, x):
     left = equilibrium(law)

@@ -225,6 +225,7 @@ def test_held_moments_are_those_of_the_data_and_the_likelihood_still_never_falls
         assert held.log_likelihood <= free.log_likelihood + 1e-6 * x.size
 
 
+@pytest.mark.thorough
 def test_two_held_moments_leave_a_hyperexponential_one_freedom_which_is_used(rng):
     x = lognormal(rng, 500, 1.4)
     x /= x.mean()
@@ -247,6 +248,7 @@ def test_two_held_moments_leave_a_hyperexponential_one_freedom_which_is_used(rng
     assert held.log_likelihood >= best - 1e-7
 
 
+@pytest.mark.thorough
 def test_moments_of_data_with_zeros_are_held_by_the_law_with_its_atom(rng):
     x = np.concatenate([np.zeros(40), lognormal(rng, 160)])
     held = fit(x, order=4, hold_moments=2).distribution

@@ -112,6 +112,7 @@ class TestTheDensity:
 
 
 class TestTheCcdf:
+    @pytest.mark.thorough
     def test_shows_a_band_only_after_a_bootstrap(self):
         assert not ccdf(report()).collections
         replicas = tuple(LAW.scale(c) for c in np.linspace(0.9, 1.1, 40))

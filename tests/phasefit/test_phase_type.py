@@ -154,6 +154,7 @@ def test_the_log_density_of_a_sum_too_long_to_follow_is_refused_and_not_made_up(
         law.logpdf([40e9, 1e-3])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("phases", "far"), [(3, 1e40), (5, 1e20), (20, 1e6), (50, 250.0)])
 def test_the_log_density_of_an_erlang_is_followed_far_out_or_refused(phases, far):
     law = PhaseType.erlang(phases=phases, mean=1.0)
@@ -180,6 +181,7 @@ def test_a_coxian_that_always_goes_on_adds_its_phases_and_one_that_never_does_is
     assert ends.sf(3.0) == pytest.approx(exp(-3.0), rel=1e-13, abs=0)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("k", [0, 1, 2, 3, 6])
 @every_law
 def test_moments_agree_with_the_textbook_formula_in_many_digits(law, k):
@@ -199,6 +201,7 @@ def test_mean_variance_and_skewness_are_those_of_the_moments(law):
         assert close(law.skewness, (three - 3 * one * var - one**3) / var**1.5, 1e-9)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("s_means", [0.0, 1e-9, 0.01, 1.0, 1e4])
 @every_law
 def test_the_transform_agrees_with_the_textbook_formula(law, s_means):
@@ -206,6 +209,7 @@ def test_the_transform_agrees_with_the_textbook_formula(law, s_means):
     assert close(law.laplace(s), naive.laplace(law, s), 1e-12)
 
 
+@pytest.mark.thorough(first=1)
 @every_law
 def test_quantiles_are_where_the_law_says(law):
     q = np.array([1e-200, 1e-12, 0.01, 0.3, 0.5, 0.7, 0.99, 1 - 1e-9])
@@ -288,6 +292,7 @@ def test_windows_and_squaring_agree_where_both_are_possible():
     assert large.pdf(x) == pytest.approx(small.pdf(x), rel=1e-11, abs=0)
 
 
+@pytest.mark.thorough
 @given(phase_types(), st.floats(1e-3, 1e3), st.floats(0.01, 20.0))
 def test_changing_the_unit_of_time_changes_nothing_else(law, c, x):
     rescaled = law.scale(c)
@@ -308,6 +313,7 @@ def test_markovs_inequality_holds(law, means):
     assert law.sf(means * law.mean) <= min(1.0, 1 / means) * (1 + 1e-12)
 
 
+@pytest.mark.thorough
 @given(phase_types(), arrays(float, 20, elements=st.floats(0, 100)))
 def test_the_cdf_rises_and_completes_the_sf(law, x):
     x.sort()

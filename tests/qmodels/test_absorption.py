@@ -31,6 +31,7 @@ def test_moments_are_those_of_the_phase_type_law(method):
             assert found.moment(k, start) == pytest.approx(law.moment(k), rel=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", ["gth", "iterative"])
 def test_random_chains_agree_with_eighty_digits(method, rng):
     decades = 8 if method == "gth" else 3

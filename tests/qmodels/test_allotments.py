@@ -77,6 +77,7 @@ class TestTheBestAllotment:
         best = best_allotment(program, budget=50)
         assert (best.processors, best.disks, best.price, best.speedup) == (1.0, 1.0, 2.0, 1.0)
 
+    @pytest.mark.thorough
     def test_stops_where_communication_eats_the_gain(self):
         best = best_allotment(FED, budget=1000)
         assert best.processors == round(math.sqrt(820 / 0.24))
@@ -96,6 +97,7 @@ class TestTheBestAllotment:
         best = best_allotment(program, budget=60)
         assert (best.processors, best.disks) == (8.0, 1.0)
 
+    @pytest.mark.thorough
     def test_by_efficacy_weighs_speedup_against_money(self):
         """S^2 over price."""
         best = best_allotment(FED, budget=60, disk_price=4, by="efficacy")
@@ -132,6 +134,7 @@ class TestTheBestAllotment:
         best = best_allotment(program, budget=0.3, processor_price=0.1, disk_price=0.1)
         assert (best.processors, best.disks) == (2.0, 1.0)
 
+    @pytest.mark.thorough
     def test_of_a_mixture_is_that_of_its_means(self):
         mix = WorkloadMix([FED, Program([Phase(0.0, Burst(90.0, law="1"))])])
         assert best_allotment(mix, budget=1000).processors == best_allotment(FED, budget=1000).processors
@@ -241,6 +244,7 @@ class TestThePathOfAllotments:
 
 
 class TestTheMarginalValue:
+    @pytest.mark.thorough
     @given(programs(), st.integers(1, 64), st.integers(1, 64), prices, prices)
     def test_is_the_speedup_of_the_neighbours(self, program, p, d, per_p, per_d):
         found = marginal_value(program, p, d, processor_price=per_p, disk_price=per_d)

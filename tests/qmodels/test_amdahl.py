@@ -92,6 +92,7 @@ class TestEachFormIsACaseOfTheOneBefore:
         """Equation (4)."""
         assert same(1 / law_form("5").right, law_form("3").right / S.T11)
 
+    @pytest.mark.thorough
     def test_6_is_5_with_one_scaling_law_for_all_phases(self):
         one_law = {of("s", x)[N, P, D]: of("H", x)(P, D) for x in COMPONENTS}
         fractions = {}
@@ -156,6 +157,7 @@ class TestTheLimits:
 
 
 class TestInNumbers:
+    @pytest.mark.thorough
     @given(
         st.lists(st.floats(0.1, 100.0), min_size=2, max_size=2),
         st.lists(st.floats(0.0, 1.0), min_size=2, max_size=2),
@@ -251,6 +253,7 @@ class TestAProgram:
             with pytest.raises(ModelError, match="has no expression"):
                 symbolic_time(Program([Phase(1.0, burst)]))
 
+    @pytest.mark.thorough
     def test_of_very_many_different_phases_is_refused(self):
         program = Program([Phase(1.0, 1.0 + k) for k in range(1001)])
         with pytest.raises(ModelError, match="WorkingSet"):

@@ -67,6 +67,7 @@ def test_r29_the_generator_from_occupancies_lumps_the_one_from_kronecker_product
     assert found.masses == pytest.approx(told_apart.masses, rel=1e-13)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("jobs", range(1, 17))
 def test_r30_both_directions_gth_and_the_null_space_agree(jobs):
     _, rates, levels = naive.shared_disk(jobs, THINK, DISK)
@@ -130,6 +131,7 @@ def check_climbing_levels():
     assert upward[0].masses[-1] > 1 - 1e-5
 
 
+@pytest.mark.thorough
 def test_hundreds_of_levels_with_a_strong_drift_agree_both_ways():
     check_climbing_levels()
 
@@ -140,6 +142,7 @@ def test_levels_that_are_not_rescaled_are_caught(monkeypatch):
         check_climbing_levels()
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("c", [64, 256, 1024])
 def test_a_hundred_processors_at_seventy_per_cent_lose_what_erlang_b_says(c):
     one, offered = np.ones((1, 1)), 0.7 * c

@@ -170,6 +170,7 @@ def test_llama_3_at_its_best_interval():
     assert best_interval(job, Storage(2e12)).goodput == pytest.approx(0.90, abs=5e-4)
 
 
+@pytest.mark.thorough
 def test_limits():
     alone = predict(POOL, FILES, 1)
     assert predict(POOL, FILES, 1, model="dilation").goodput == pytest.approx(alone.goodput, rel=1e-9)

@@ -158,6 +158,7 @@ EXACT = [
 ]
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("policy", "machine", "program"), EXACT)
 @pytest.mark.parametrize("arrivals", [1.0, 4.0])
 def test_one_disk_partition_or_private_ones_are_the_exact_chain(policy, machine, program, arrivals):
@@ -172,6 +173,7 @@ def test_one_disk_partition_or_private_ones_are_the_exact_chain(policy, machine,
     assert one.processor_utilisation == pytest.approx(other.processor_utilisation, rel=1e-9)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("policy", [SP(4, 2), SP(6, 2), SP(5, 3), SP(6, 4)])
 @pytest.mark.parametrize("think", [0.5, 2.0])
 def test_it_is_within_the_stated_error_of_the_exact_chain(policy, think):
@@ -187,6 +189,7 @@ def test_it_is_within_the_stated_error_of_the_exact_chain(policy, think):
         assert one.mean_response == pytest.approx(other.mean_response, rel=0.02)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("policy", [SP(3, 2), SP(8, 3), DP(2), DP(3)])
 def test_its_capacity_is_that_of_the_closed_network_and_is_approached(policy):
     machine = SIXTEEN if isinstance(policy, DP) else System(24, 6)
@@ -260,6 +263,7 @@ def test_every_way_to_lie_is_found():
         assert sorted(x for level in found for x in level) == sorted(every)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("arrivals", [0.5, 1.0, 3.0])
 def test_on_private_disks_the_followed_job_has_the_law_of_wait_and_service(arrivals):
     """An M/PH/c queue, whose response is known otherwise: the wait and then the whole job."""

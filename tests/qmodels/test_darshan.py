@@ -164,6 +164,7 @@ class TestALog:
         with pytest.raises(ModelError, match="tells processes and duration itself"):
             read_trace(logs[DIAGONAL], processes=3)
 
+    @pytest.mark.thorough
     def test_has_a_name_of_any_letters(self, logs, tmp_path):
         for name in ("-v", "a b;c$(x)`", "\u03a9.darshan", os.fsdecode(b"\xff.log")):
             file = tmp_path / name
@@ -231,6 +232,7 @@ class TestNoLog:
             with pytest.raises(TraceFormatError):
                 read_darshan(path)
 
+    @pytest.mark.thorough
     @needs_darshan
     def test_begins_like_one(self, log_of):
         for rest in (b"", b"\0" * 2000, b"\xff" * 2000, random.Random(1).randbytes(5000)):
@@ -321,6 +323,7 @@ class TestTheReadingProcess:
         assert started.warnings == alone.warnings
         assert started.start.size == alone.start.size == 0
 
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize(
         "lines",
         [

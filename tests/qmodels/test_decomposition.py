@@ -59,6 +59,7 @@ TABLE = {
 }
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("partitions", "phases"), TABLE)
 def test_the_errors_are_those_of_the_documentation(partitions, phases):
     work = workload(1.0, 2.0, phases)
@@ -149,6 +150,7 @@ def test_a_whole_program_has_the_moments_of_its_stages(mean):
     assert _moments(route, *laws) == pytest.approx((law.mean, law.moment(2)), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_disk_counts_are_kept_where_they_fit_and_told_where_they_do_not():
     machine = System(processors=32, disks=8)
     small = workload(1.0, 2.0, 1, mean=4.0)
@@ -228,6 +230,7 @@ def test_disks_transfer_for_as_long_as_the_jobs_bring():
         assert found.disk_utilisation == pytest.approx(moving, rel=0.01)
 
 
+@pytest.mark.thorough
 def test_light_load_gives_the_time_of_a_job_alone():
     for policy in (SP(3, 1), SP(4, 2), DP(2)):
         work = workload(1.0, 2.0, 2, io_bursts=HYPER)

@@ -137,6 +137,7 @@ def erlang_c(c, a):
     return a + waits * a / (c - a)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("policy", [SP(1, 1), SP(2, 2), SP(3, 4), SP(4, 4)])
 def test_private_disks_give_the_m_ph_c_queue_of_the_whole_job(policy):
     """R-47: exact three ways where nothing is shared."""

@@ -65,6 +65,7 @@ def test_the_chain_in_json_has_the_answer_beside_it(name):
     assert 1 / law.mean == pytest.approx(prediction.arrival_rate, rel=1e-15)
 
 
+@pytest.mark.thorough
 def test_a_chain_of_sparse_blocks_is_written_rate_by_rate():
     laws = {"demand": PhaseType.erlang(phases=4, mean=1.0), "arrivals": WORK.arrivals}
     prediction = predict(SpaceSharing(8, 8), MACHINE, Workload(WORK.program, **laws), load=0.4)
@@ -85,6 +86,7 @@ def dense(triples, rows, columns):
     return made
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("name", CASES)
 def test_a_prism_chain_is_solved_to_the_same_mean(name):
     text = export_prediction(CASES[name], "prism")

@@ -193,6 +193,7 @@ class TestTheCommand:
         assert record["log_likelihood"] == pytest.approx(total, rel=1e-9)
         assert record["bic"] == pytest.approx(record["parameters"] * np.log(times.size) - 2 * total, rel=1e-9)
 
+    @pytest.mark.thorough
     def test_holds_the_moments_it_is_told_to(self, run, log):
         out, _, code = run("fit", log, "--column", "work", "--hold-moments", 2, "--order", 3, "--json")
         assert code == 0
@@ -215,6 +216,7 @@ class TestTheCommand:
         assert tried["order"].max() == 2
         assert pd.read_csv(folder / "fit.csv")["quantity"][0] == "mean"
 
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize(
         "options",
         [
@@ -231,6 +233,7 @@ class TestTheCommand:
         assert err.startswith("qmodels: ")
         assert err.count("\n") == 1
 
+    @pytest.mark.thorough
     def test_refuses_a_missing_or_damaged_file(self, run, tmp_path):
         assert run("fit", tmp_path / "no.txt")[2] == 3
         damaged = tmp_path / "damaged.txt"
@@ -239,6 +242,7 @@ class TestTheCommand:
         assert (out, code) == ("", 3)
         assert "-2" in err
 
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize("options", [("--order", "0"), ("--hold-moments", "3"), ("--no", "1")])
     def test_calls_a_wrong_option_wrong_usage(self, run, text, options):
         assert run("fit", text, *options)[2] == 2

@@ -93,6 +93,7 @@ def test_the_error_of_fit_of_a_policy_is_that_of_the_jobs_of_the_log_on_its_part
     assert "mean_response_low" in found.table()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("policy", [TimeSharing(1, 1, 2), DynamicPartitioning(1)])
 def test_an_approximate_model_is_off_its_data_as_the_laws_are_in_its_queue(policy, fitted):
     found = predict(policy, MACHINE, fitted, load=0.4)
@@ -119,6 +120,7 @@ def test_jobs_of_several_programs_have_no_data_that_could_be_played(fitted):
 # The tail that is asked for
 
 
+@pytest.mark.thorough
 def test_a_percentile_goes_by_the_tail_of_the_log_and_not_by_two_moments():
     rng = np.random.default_rng(7)
     sizes = rng.lognormal(sigma=2.2, size=20_000)
@@ -133,6 +135,7 @@ def test_a_percentile_goes_by_the_tail_of_the_log_and_not_by_two_moments():
         assert found.response.mean == pytest.approx(found.mean_response, rel=0.02)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["SDSC-Par-1996-3.1-cln", "KTH-SP2-1996-2.1-cln"])
 def test_the_95th_percentile_of_a_log_on_sixteen_partitions_is_that_of_its_jobs(name, shared_data):
     """Issue 32, point 4: it was 56 to 60 % low, "exact" without a word."""

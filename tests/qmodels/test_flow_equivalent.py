@@ -102,6 +102,7 @@ def test_what_is_no_law_is_refused(bad):
         flow_equivalent(bad)
 
 
+@pytest.mark.thorough
 def test_moments_out_of_reach_are_told():
     steady = PhaseType.erlang(phases=200, mean=1.0)
     with pytest.raises(InfeasibleMomentsError):

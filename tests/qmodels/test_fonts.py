@@ -85,6 +85,7 @@ def test_a_page_has_names_as_texts_with_fonts_to_fall_back_on(few_fonts):
     assert panel(figure, "x") == panel(figure, "x")
 
 
+@pytest.mark.thorough
 def test_a_picture_has_numbers_for_names_without_a_font_and_tells_them_once(few_fonts, capsys):
     figure = named()
     title, *rest = drawn(figure)

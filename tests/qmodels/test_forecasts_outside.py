@@ -259,6 +259,7 @@ class TestRunsThatCanBeMade:
         most = ((1, 1e9), (1, 1e9))
         assert len(runs_within(most, np.ones((1, 2)), np.ones((1, 2)))) <= 1000
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "within",
         [((8, 1), (1, 2)), ((0, 4), (1, 2)), ((1, 2),), "1-8,1-4", ((1, math.nan), (1, 2))],

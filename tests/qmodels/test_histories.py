@@ -39,6 +39,7 @@ def workload_of(history, **options):
     return Workload(PROGRAM, laws[1], laws[0], **options)
 
 
+@pytest.mark.thorough
 def test_days_in_random_order_are_the_same_days():
     history = busy_weeks(1)
     assert history.block_days == 7
@@ -114,6 +115,7 @@ def test_a_description_of_one_half_is_held_against_the_jobs_of_the_other(rng):
     assert found == pytest.approx(expected, rel=0.15)
 
 
+@pytest.mark.thorough
 def test_jobs_that_come_like_clockwork_in_every_second_week_are_predicted(rng):
     """Laws so regular have too many phases to be followed at four servers."""
     weeks = [np.linspace(0.0, 0.99, 60), np.sort(rng.random(60))] * 8

@@ -535,6 +535,7 @@ def test_a_table_is_parted_by_the_sign_that_gives_its_columns(tmp_path, sign):
     assert log.jobs[["submit", "wait", "run"]].to_numpy().tolist() == [[0, 5, 4.5], [3, 2, 4]]
 
 
+@pytest.mark.thorough
 def test_a_header_of_very_many_columns_is_refused_in_a_moment(tmp_path):
     with processor_seconds(20.0), pytest.raises(TraceFormatError, match="no column"):
         read_jobs(made(tmp_path, ",".join(f"c{i}" for i in range(100_000))), columns=MAP)

@@ -30,6 +30,7 @@ def reduction(policy, given, *, disks="ps", arrivals=None, processors=16, count=
     return found.method, found.reduction
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("disks", ["fcfs", "siro"])
 @pytest.mark.parametrize(
     "policy", [SpaceSharing(4, 2), DynamicPartitioning(2), TimeSharing(4, 2, 2)], ids=str

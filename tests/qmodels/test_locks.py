@@ -96,6 +96,7 @@ def test_a_signal_between_any_two_instructions_leaves_no_lock_file(tmp_path):
     assert ends > 100
 
 
+@pytest.mark.thorough
 def test_a_signal_at_any_line_of_a_claim_leaves_nothing_beside_the_folder(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "one").write_text("1")

@@ -125,6 +125,7 @@ def test_the_law_of_the_wait_has_the_mean_of_the_queue(process, servers, service
     assert means == pytest.approx(found.mean_wait, rel=1e-10)
 
 
+@pytest.mark.thorough
 @every_process
 def test_one_server_gives_the_matrix_geometric_solution_by_hand(process):
     """MAP/M/1: R is the least solution of D1 + R (D0 - mu) + mu R^2 = 0, by iteration."""
@@ -153,6 +154,7 @@ def test_one_server_gives_the_matrix_geometric_solution_by_hand(process):
     assert found.wait.sf(t) == pytest.approx(sees, rel=1e-9)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("servers", [1, 3])
 def test_arrivals_that_only_look_dependent_give_the_numbers_of_independent_ones(servers):
     """Two states of one rate are a Poisson process, though arrivals are of two kinds."""

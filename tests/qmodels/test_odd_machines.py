@@ -32,6 +32,7 @@ TWO_PHASES = Program([Phase(io=2.0, cpu=8.0), Phase(io=0.5, cpu=0.4)])
 IN_TURN = {"disk_discipline": "fcfs"}
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     ("program", "scv", "policy", "machine", "rate", "simulated", "within"),
     [
@@ -55,6 +56,7 @@ def test_answers_are_as_simulated(program, scv, policy, machine, rate, simulated
     assert found.mean_response == pytest.approx(simulated, rel=within)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("discipline", ["ps", "fcfs"])
 @pytest.mark.parametrize(("partitions", "disk_partitions"), [(4, 1), (3, 1), (4, 4)])
 def test_time_sharing_of_one_job_each_is_space_sharing(partitions, disk_partitions, discipline):
@@ -76,6 +78,7 @@ def test_on_several_shared_disks_it_says_what_it_takes_for_the_rule():
     assert "start where the fewest are" in found.reduction
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("policy", [DP(2), SP(32, 8), TS(16, 4, 3)])
 def test_jobs_that_all_but_never_wait_have_percentiles(policy):
     """The chance that a job waits is below every float."""

@@ -70,6 +70,7 @@ def test_on_one_partition_of_one_job_each_it_is_the_queue_of_one_server():
     assert found.capacity == pytest.approx(1.0, rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_a_mix_with_a_large_program_is_followed_by_partition():
     mix = WorkloadMix([fixed(1.0, 30.0, 6), fixed(2.0, 0.5, 6)], weights=[0.1, 0.9])
     work = Workload(mix, demand=match_moments(1.0, 3.0))
@@ -115,6 +116,7 @@ def test_a_program_of_a_mix_that_transfers_nothing_is_as_one_that_transfers_next
     assert found.mean_response == pytest.approx(near.mean_response, rel=1e-6)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("partitions", "jobs"), [(1, 2), (2, 4)])
 def test_long_jobs_that_never_transfer_are_as_those_that_transfer_next_to_nothing(partitions, jobs):
     """Where all of a partition's jobs are such, one of them computes at any time."""

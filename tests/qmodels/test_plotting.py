@@ -38,6 +38,7 @@ def drawn(ax):
 
 @pytest.mark.parametrize("draw", [surface_heatmap, surface_3d, efficiency_contours])
 class TestASurface:
+    @pytest.mark.thorough
     def test_is_labelled_with_allotments_at_powers_of_two(self, draw):
         ax = draw(speedup_surface(PROGRAM, np.arange(1, 129), [1, 2, 3, 4, 6, 8]))
         assert drawn(ax)
@@ -104,6 +105,7 @@ class TestAMap:
         ax = surface_heatmap(speedup_surface(program, [1, 2, 4, 8], [1, 2, 3]))
         assert len({text.get_text() for text in ax.texts}) >= 3
 
+    @pytest.mark.thorough
     def test_marks_measured_points(self):
         surface = speedup_surface(PROGRAM, [1, 2, 4], [1, 2])
         before = len(surface_heatmap(surface).collections)
@@ -130,6 +132,7 @@ class TestTheMeasuredRegion:
     SURFACE = speedup_surface(PROGRAM, [1, 2, 4, 8, 16], [1, 2, 4, 8])
     POINTS = ((1, 1), (4, 1), (1, 2), (4, 2))
 
+    @pytest.mark.thorough
     def test_is_boxed_on_a_map_that_reaches_beyond_it(self):
         ax = surface_heatmap(self.SURFACE, points=self.POINTS)
         (box,) = ax.lines
@@ -304,6 +307,7 @@ class TestASignature:
         with pytest.raises(ModelError, match="one by one"):
             signature(WorkloadMix([PROGRAM]))
 
+    @pytest.mark.thorough
     def test_brackets_working_sets_of_several_phases(self):
         """Figure 2 of the source: three phases alike, then two, between single ones."""
         sets = [
@@ -356,6 +360,7 @@ class TestAnExecutionDiagram:
         assert sum(len(box.get_paths()) for box in ax.collections) <= 4000
         assert drawn(ax)
 
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize("name", HOSTILE)
     def test_shows_any_name_as_plain_text(self, name):
         assert drawn(execution_diagram(Program([Phase(1.0, 1.0)], name=name)))

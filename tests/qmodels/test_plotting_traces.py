@@ -108,6 +108,7 @@ class TestATraceDiagram:
         with pytest.raises(ModelError, match="Bursts"):
             trace_diagram(trace(), bursts=SimpleNamespace(start=3))
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", ["$x^2$ $", "\x1b[31mred", "a\nb", "x" * 500])
     def test_shows_any_file_name_as_plain_text(self, name):
         ax = trace_diagram(trace(source=name))

@@ -108,6 +108,7 @@ def test_with_one_disk_partition_fewer_processor_partitions_are_always_better(re
         assert np.diff(times).min(initial=np.inf) > 0, load
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("disks", "late"), [(1, 0.008), (4, 0.018), (8, 0.028), (16, 0.061)])
 def test_dynamic_partitioning_saturates_with_the_finest_static_partitions(reference, disks, late):
     """R-52; `late` is the ratio at 98 % of saturation, far from 1 on this workload."""
@@ -126,6 +127,7 @@ def test_dynamic_partitioning_saturates_with_the_finest_static_partitions(refere
     assert ratios[-1] == pytest.approx(1.0, abs=0.02)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("disks", [1, 4, 8, 16])
 @pytest.mark.parametrize("k", SIZES)
 def test_time_sharing_carries_more_and_answers_sooner_than_space_sharing(reference, k, disks):
@@ -340,6 +342,7 @@ def test_laws_with_an_atom_at_zero_are_refused(reference):
         Workload(reference.program, PhaseType([0.9], [[-1.0]]))
 
 
+@pytest.mark.thorough
 def test_a_demand_of_high_order_on_many_partitions_is_simplified_and_says_so(reference):
     demand = match_moments(1.0, 1.15)
     work = Workload(reference.program, demand)

@@ -149,6 +149,7 @@ def test_partitions_of_unequal_size_are_servers_of_unequal_speed(model):
     assert capacity(SP(2, 2, sizes=(4, 2)), machine, work) == pytest.approx(both, rel=1e-12)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("disks", [1, 2])
 @pytest.mark.parametrize("sizes", [(3, 2, 1), (4, 1, 1), (2, 2, 2)])
 def test_unequal_sizes_agree_with_jobs_that_have_names(sizes, disks):

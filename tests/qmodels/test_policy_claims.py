@@ -67,6 +67,7 @@ def test_contention_falls_as_the_disks_are_divided(reference):
     assert pair == pytest.approx(1 + 1 / (1 + cpu / io) ** 2, rel=1e-12)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("disks", [1, 4, 8, 16])
 def test_dynamic_partitioning_is_best_at_light_load(reference, disks):
     """R-51: the specification expects it up to a load of .2 or .3."""

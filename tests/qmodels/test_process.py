@@ -82,6 +82,7 @@ def test_a_signal_ends_the_command_with_a_word_and_its_exit_code(work, number, c
     assert "again" in said
 
 
+@pytest.mark.thorough
 def test_a_signal_while_results_are_made_leaves_the_earlier_ones(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
@@ -125,6 +126,7 @@ def test_signals_that_are_to_be_ignored_stay_ignored():
     assert (process.returncode, out) == (0, "done\n")
 
 
+@pytest.mark.thorough
 def test_a_reader_that_has_had_enough_is_no_error():
     script = """
         def work():
@@ -140,6 +142,7 @@ def test_a_reader_that_has_had_enough_is_no_error():
     assert process.wait(timeout=60) == 0
 
 
+@pytest.mark.thorough
 def test_memory_that_is_not_there_is_one_line():
     script = """
         def work():

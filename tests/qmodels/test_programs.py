@@ -241,6 +241,7 @@ class TestAQuantity:
 
 
 class TestAProgram:
+    @pytest.mark.thorough
     @given(programs, units, units)
     def test_is_the_sum_of_its_phases(self, phases, p, d):
         program = Program(phases)
@@ -264,6 +265,7 @@ class TestAProgram:
         assert float(program.mean_io(1, 1)) == pytest.approx(float(first), rel=1e-14)
         assert float(program.mean_cpu(1, 1)) == pytest.approx(float(second), rel=1e-14)
 
+    @pytest.mark.thorough
     @given(programs)
     def test_has_fractions_that_sum_to_one_at_one_processor_and_one_disk(self, phases):
         assert sum(float(f) for f in Program(phases).fractions()) == pytest.approx(1.0, abs=1e-12)

@@ -266,6 +266,7 @@ def test_a_sparse_block_is_checked_and_kept_from_later_changes():
         QBD([csr_array([[1.0, 1.0]])], [[[0.0]]], [[[1.0]]])
 
 
+@pytest.mark.thorough
 def test_kinds_of_sparse_rates_are_those_of_dense_ones(rng):
     up = np.kron([[0.3], [1.1], [0.7]], rng.random((40, 90)) * (rng.random((40, 90)) < 0.1))
     up[5] *= 1.0 + 1e-15

@@ -175,6 +175,7 @@ def check_the_edge_of_stability():
             assert solution.mean_level() > 1e13
 
 
+@pytest.mark.thorough
 def test_queues_close_to_saturation_have_an_answer_and_saturated_ones_an_error():
     check_the_edge_of_stability()
 
@@ -291,6 +292,7 @@ def check_two_solvers(seed, count):
         assert found.pmf(near) == pytest.approx(by_level[near], rel=1e-9, abs=0)
 
 
+@pytest.mark.thorough
 def test_the_geometric_and_the_truncated_solution_agree():
     check_two_solvers(seed=3, count=25)
 

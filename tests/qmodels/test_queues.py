@@ -396,6 +396,7 @@ class TestOverTime:
 
 
 class TestCycles:
+    @pytest.mark.thorough
     def test_a_cycle_of_one_rate_is_a_plain_queue(self):
         day = CyclicQueue([1.5, 1.5, 1.5], [3.0, 4.0, 1.0], ERLANG.scale(1.0), servers=2)
         solved = ManyServerQueue(ONE.scale(1.0 / 1.5), ERLANG, servers=2).solve()
@@ -416,6 +417,7 @@ class TestCycles:
             assert found[0][:n] == pytest.approx(truth[:n], abs=1e-10)
             assert found[1] == pytest.approx(found[0], abs=1e-10)
 
+    @pytest.mark.thorough
     def test_what_is_served_is_what_comes(self):
         day = CyclicQueue([1.2, 0.1], [5.0, 5.0], GIANTS.scale(0.5 / GIANTS.mean), servers=2)
         busy = day.mean_jobs - day.mean_wait * day.mean_rate

@@ -99,11 +99,13 @@ class TestAnIndependentParameter:
             expected = (1 - mpmath.exp(-rate)) / 2 + inside / 2 + mpmath.exp(-rate * x) / 8
         assert mean_s(law, 8, 2) == pytest.approx(float(expected), rel=1e-9)
 
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize(("law", "p", "d"), LAWS_ON_ALLOTMENTS)
     def test_of_a_smooth_function_is_averaged_as_over_its_density(self, law, p, d):
         expected = mean_by_quad(lambda x: s_of(power, p, d, x), law)
         assert mean_s(RandomLaw(power, law), p, d) == pytest.approx(expected, rel=1e-9)
 
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize("law", CONTINUOUS.values(), ids=CONTINUOUS)
     def test_of_a_function_with_a_corner_is_averaged_within_the_stated_error(self, law):
         burst = Burst(1.0, law=RandomLaw(fed, law))

@@ -69,6 +69,7 @@ def test_levels_of_time_sharing_that_are_none_are_refused(levels):
 # Ranking
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("load", [0.1, 0.5])
 def test_the_best_policy_is_the_one_with_the_least_predicted_value(load):
     means = {}
@@ -132,6 +133,7 @@ def test_a_tie_is_a_policy_that_could_be_as_good_within_its_stated_error():
 VERY_VARIABLE = Workload.from_scv(JOBS.program, demand_scv=100.0)
 
 
+@pytest.mark.thorough
 def test_outside_of_the_record_no_error_is_stated_and_no_winner_is_named():
     found = recommend(SMALL, VERY_VARIABLE, load=0.2)
     approximate = [row for row in found.rows if row.method == "approximate"]
@@ -500,6 +502,7 @@ def test_without_a_load_each_of_the_scenario_gets_its_sentence(run):
     assert all(line.startswith("SP(") for line in lines)
 
 
+@pytest.mark.thorough
 def test_the_command_gives_json_with_the_map(run):
     answer = run("--load", "0.4", "--listed", "--map", "--json", "--objective", "p90")
     record = result_of(answer.stdout)
@@ -553,6 +556,7 @@ def test_an_option_that_makes_no_sense_is_a_typed_error(run, options):
     assert isinstance(run(*options).exception, ModelError)
 
 
+@pytest.mark.thorough
 def test_a_load_beyond_all_is_left_out_where_another_can_be_carried(run):
     answer = run("--load", "0.3", "--load", "0.9999")
     assert answer.exit_code == 0

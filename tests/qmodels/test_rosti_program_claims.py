@@ -64,6 +64,7 @@ def figure_2():
     )
 
 
+@pytest.mark.thorough
 @given(programs)
 def test_phases_have_relative_lengths_that_sum_to_one_and_io_fractions(phases):
     """R-1. L_n = T_n/T, F_n = T_n^IO/T_n; F_n T_n + (1 - F_n) T_n = T_n."""
@@ -122,6 +123,7 @@ class TestABurstFollowsEquation1:
         expected = s * 90.0 + 10.0 + 0.5 * (p - 1)
         assert float(burst.mean_time(p, d)) == pytest.approx(expected, rel=1e-14)
 
+    @pytest.mark.thorough
     @given(programs)
     def test_and_takes_its_measured_time_on_one_processor_and_one_disk(self, phases):
         for phase in phases:
@@ -152,6 +154,7 @@ def test_every_parameter_may_be_random_and_enters_by_its_mean(quantity):
 class TestAJobTakesThePhasesThatItReaches:
     """R-7. E[T_pd] = sum_n P[N >= n] (E[T_npd^IO] + E[T_npd^CPU])."""
 
+    @pytest.mark.thorough
     @given(programs, st.lists(st.floats(0.0, 1.0), min_size=1, max_size=9), units, units)
     def test_when_the_number_of_phases_has_any_law(self, phases, raw, p, d):
         pmf = (np.array(raw) + 1e-3) / (np.array(raw) + 1e-3).sum()
@@ -160,6 +163,7 @@ class TestAJobTakesThePhasesThatItReaches:
         assert float(program.mean_time(p, d)) == pytest.approx(expected, rel=1e-12)
         assert program.mean_phases == pytest.approx(pmf @ np.arange(1, pmf.size + 1))
 
+    @pytest.mark.thorough
     @given(programs, st.floats(1.0, 12.0), units, units)
     def test_when_it_is_geometric_without_truncation(self, phases, mean, p, d):
         program = Program(phases, phase_count=Geometric(mean))
@@ -234,6 +238,7 @@ class TestWhereTheyDependTheMeanOfTheirProductIsTaken:
 class TestSpeedupIsARatioOfMeans:
     """R-10. S_pd = E[T_11]/E[T_pd], equation (4); E[T_11/T_pd] is offered as an alternative."""
 
+    @pytest.mark.thorough
     @given(programs, units, units)
     def test_of_times_and_one_at_one_processor_and_one_disk(self, phases, p, d):
         program = Program(phases)

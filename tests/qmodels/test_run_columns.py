@@ -62,6 +62,7 @@ class TestATableOfTotals:
         assert not found.fit.predict(64.0, 1.0).time.mask.any()
         assert found.fit.predict(64.0, 2.0).time.mask.all()
 
+    @pytest.mark.thorough
     def test_whose_disks_grew_with_its_processors_says_so(self, totals):
         found = read_subject(str(totals), columns={**MAP, "d": "nnodes"})
         assert any("processors and disks cannot be told apart" in x for x in found.fit.unidentified)

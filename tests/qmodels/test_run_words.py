@@ -153,6 +153,7 @@ class TestDisksInWords:
         with pytest.raises(ModelError, match="disks"):
             read_runs(write(STRIPES), columns=WHERE, disks=disks)
 
+    @pytest.mark.thorough
     def test_are_understood_by_the_command_line(self, write):
         columns = ("--columns", "p=np,d=where,seconds=s")
         done = called("surface", write(STRIPES), *columns, "--target", "32,burst buffer")

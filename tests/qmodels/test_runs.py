@@ -169,6 +169,7 @@ class TestReading:
         with pytest.raises(TraceFormatError):
             read_runs(write(HEADER, *GOOD, "a" * 10**6 + ",1,io,1,1,3"))
 
+    @pytest.mark.thorough
     @settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         st.integers(0, 200),

@@ -166,6 +166,7 @@ class TestWriting:
         }
         assert [x["callpath"] for x in lines[1:]] == ["a->phase1->cpu", "b \u03a9->phase1->io"]
 
+    @pytest.mark.thorough
     @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.lists(st.floats(1e-18, 1e18), min_size=3, max_size=8))
     def test_loses_no_digit_on_the_way_back(self, tmp_path, seconds):

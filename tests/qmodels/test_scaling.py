@@ -38,6 +38,7 @@ def only(fitted):
 
 
 class TestWithoutNoise:
+    @pytest.mark.thorough
     @settings(max_examples=examples(20))
     @given(coefficients, coefficients, coefficients | st.just(0.0))
     def test_computation_is_recovered(self, a, b, c):
@@ -63,6 +64,7 @@ class TestWithoutNoise:
             assert fitted.components[0].coefficients == pytest.approx(expected, rel=1e-6, abs=0)
             assert float(fitted.program.mean_io(99, 33)) == pytest.approx(time(99, 33), rel=1e-4)
 
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize(
         ("kind", "time", "formula"),
         [
@@ -155,6 +157,7 @@ def task():
 
 
 class TestTheProgram:
+    @pytest.mark.thorough
     def test_takes_what_forecasts_say_on_every_allotment(self, task):
         """One estimator: a forecast told medians, and figures of the program showed means."""
         p, d = np.array([1.0, 3.0, 16.0, 64.0]), np.array([1.0, 5.0, 8.0, 64.0])

@@ -55,6 +55,7 @@ class TestRunsOnOneDisk:
         assert io.invisible == ("(d-1)",)
         assert fitted.components[1].alias_classes == ()
 
+    @pytest.mark.thorough
     def test_the_envelope_holds_both_extremes_and_there_is_no_point(self, fitted):
         """T_cpu + T_io(p, 1)/d and T_cpu + T_io(p, 1), as the noise-free runs have them."""
         found = fitted.predict([64, 16], [64, 4])
@@ -204,6 +205,7 @@ class TestSentences:
         for p, d in grid:
             assert float(fitted.program.mean_io(p, d)) == pytest.approx(8 / p, rel=1e-5)
 
+    @pytest.mark.thorough
     def test_processors_that_never_were_the_limit_are_named(self):
         grid = [(p, d) for p in (4, 8, 16) for d in (1, 2, 4)]
         fitted = fit({"io": lambda p, d: 8 / d}, grid, repeats=1)
@@ -247,6 +249,7 @@ class TestTheNextRun:
         steady = fit({"cpu": lambda p, d: 90 / p}, repeats=1)
         assert "second run" not in steady.next_run(targets=TARGETS).advice
 
+    @pytest.mark.thorough
     def test_an_allotment_that_was_run_lies_from_the_law_as_those_run_do(self, peak):
         """What its distance from the law adds to the doubt is not that of an allotment never run."""
         misfit = peak.margin.misfit
@@ -258,6 +261,7 @@ class TestTheNextRun:
             expected = np.var(np.log(seconds)) + size * np.mean(misfit.seen**2)
             assert peak.next_run([(32, 8)], targets=(p, d)).variance == pytest.approx(expected, rel=1e-9)
 
+    @pytest.mark.thorough
     def test_keeps_to_the_budget(self, peak):
         every = peak.next_run(targets=TARGETS)
         budget = float(np.median(every.core_seconds))

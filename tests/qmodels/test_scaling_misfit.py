@@ -55,6 +55,7 @@ def at(cells):
 
 
 class TestIntervalsOfSpeedups:
+    @pytest.mark.thorough
     def test_hold_what_was_measured_on_both_sides_of_a_step(self, step):
         """Nine in ten, as they say: with misfit that cancels in the ratio three in ten were held."""
         found = step[1].predict(*at(CELLS))
@@ -106,6 +107,7 @@ class TestWhatWasMeasured:
         assert steady[1].warnings == ()
 
 
+@pytest.mark.thorough
 def test_runs_none_of_which_is_whole_contradict_nothing():
     """Bursts that were timed on different allotments: there is nothing to stand beside the fit."""
     rows = [("a", 1, "io", p, d, 30 / p / d) for p in (2, 4, 8) for d in (1, 2)]

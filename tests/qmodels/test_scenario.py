@@ -236,6 +236,7 @@ def test_a_log_that_is_not_there_is_named_by_its_key_and_where_it_can_be_had(wri
         load_scenario(path)
 
 
+@pytest.mark.thorough
 def test_the_example_of_the_paragon_reads_the_jobs_of_its_study(write, shared_data):
     example = Path(__file__).parents[2] / "docs" / "examples" / "paragon.toml"
     log = shared_data / "swf" / "SDSC-Par-1996-3.1-cln.swf.gz"

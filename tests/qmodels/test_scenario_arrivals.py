@@ -95,6 +95,7 @@ def test_a_process_may_be_given(write):
     assert plan.workload.arrivals.rate == pytest.approx(1.0)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     ("added", "log", "key", "words"),
     [

@@ -189,6 +189,7 @@ def test_what_was_set_is_told_beside_what_the_file_holds():
 
 
 class TestCommands:
+    @pytest.mark.thorough
     def test_say_what_was_set_with_the_answer(self, scenario):
         done = invoked(predict.register, "predict", scenario, "--set", "machine.disks=8")
         assert done.exit_code == 0

@@ -92,6 +92,7 @@ def test_policies_on_a_measured_storage_are_closed_networks_on_it():
     assert "learnt from runs of 1, 2, 3, 4, 6, 8 programs" in found.speeds
 
 
+@pytest.mark.thorough
 def test_predict_takes_the_storage_and_says_what_cannot_stand_on_it(table, tmp_path):
     site = tmp_path / "site.toml"
     site.write_text(SCENARIO + '[[policy]]\nkind = "SP"\nprocessor_partitions = 2\ndisk_partitions = 2\n')

@@ -205,6 +205,7 @@ def test_a_fit_that_takes_long_is_refused_at_once_with_the_order_that_would_do(o
         fit(data, seconds=5.0, rng=1, **options)
 
 
+@pytest.mark.thorough
 def test_orders_that_nobody_asked_for_are_left_out_and_it_is_said():
     report = fit(sample(300), family="coxian", seconds=1.0, rng=1)
     assert 1 <= report.distribution.order < 8

@@ -85,6 +85,7 @@ def test_long_and_short_jobs_answer_later_than_jobs_of_one_speed_at_the_same_tab
     assert by_class.mean_response > 1.02 * alike.mean_response
 
 
+@pytest.mark.thorough
 def test_uncertain_speeds_of_time_sharing_leave_an_interval():
     """Ten percent more of everything is ten percent less time at ten percent more load."""
     policy, speeds = TimeSharing(2, 2), np.array([0.1, 0.19, 0.22, 0.24])

@@ -35,6 +35,7 @@ def pipelines(shared_data):
     return list(rows(shared_data / "measured" / "swarp.csv.gz"))
 
 
+@pytest.mark.thorough
 def test_makespans_of_measured_pipelines_are_forecast_from_one_and_four(pipelines):
     errors = [
         abs(row["error"])

@@ -287,6 +287,7 @@ class TestRuns:
         )
         assert [x["remaining_variance"] for x in rows] == pytest.approx(known.remaining.data)
 
+    @pytest.mark.thorough
     def test_reach_four_times_beyond_what_was_run(self, run, runs):
         found = result_of(run(runs, "--json")[0])
         assert (found["processors"][-1], found["disks"][-1]) == (32, 8)
@@ -498,6 +499,7 @@ class TestInputs:
             assert (out, code) == ("", 3), path
             assert len(err.splitlines()) == 1
 
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize(
         "content", [b"", b"\x00" * 3000, b"\xff\xfe\x00", b"{}", b"[", b"a,b\n1,2\n", b"[" * 5000]
     )

@@ -533,6 +533,7 @@ def calls_made(function, *arguments):
     return count
 
 
+@pytest.mark.thorough
 def test_the_work_of_reading_grows_no_faster_than_the_log(tmp_path):
     """Four times the rows, at most four times the calls, whether the log is sound or not."""
     for damage in ("", "1 2 3\n"):
@@ -693,6 +694,7 @@ lines = st.one_of(
 )
 
 
+@pytest.mark.thorough
 @given(st.lists(lines, max_size=6))
 @example(["1" + " -1" * 17, "1" + " -1" * 17 + "\r"])
 @example(["1e999" + " -1" * 17])
@@ -1135,6 +1137,7 @@ def test_real_logs_are_doubted_and_the_model_only_for_its_daily_cycle(shared_dat
     assert doubt.startswith("The interarrival times are not independent")
 
 
+@pytest.mark.thorough
 def test_real_logs_survive_being_written_again(shared_data, tmp_path):
     log = read_swf(shared_data / "swf" / KTH)
     write_swf(tmp_path / "again.swf.gz", log.jobs, header=log.header)

@@ -43,6 +43,7 @@ def generating_function(cpu, io, held):
     return found
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("discipline", ["fcfs", "ps"])
 @pytest.mark.parametrize(
     ("pairs", "disks", "level"), [(1, 1, 1), (1, 1, 2), (1, 1, 4), (2, 1, 2), (2, 2, 2), (3, 1, 2)]
@@ -80,6 +81,7 @@ def test_the_gain_of_a_second_job_is_largest_at_equal_computation_and_transfer(r
     assert ratio == 1.0 or gain < 4 / 3 - 1e-4
 
 
+@pytest.mark.thorough
 def test_more_jobs_at_a_time_never_carry_less():
     for work in (workload(1.0, 2.0), workload(3.0, 0.5)):
         for pairs, disks in ((1, 1), (2, 1), (2, 2), (4, 2)):
@@ -165,6 +167,7 @@ def test_no_partition_ever_holds_more_than_its_level():
     assert len(seen) == sum(counted)
 
 
+@pytest.mark.thorough
 def test_states_are_counted_before_they_are_built():
     for discipline in ("fcfs", "ps"):
         policy = TS(2, 2, 3, cpu_discipline=discipline)

@@ -306,6 +306,7 @@ def test_disks_in_order_of_arrival_are_said_to_be_taken_as_shared():
     assert "taken as shared" in found.reduction
 
 
+@pytest.mark.thorough
 def test_the_scales_of_two_classes_do_not_depend_on_the_unit_of_time():
     fast = Program([Phase(io=Burst(30.0 / 3600, law="d"), cpu=Burst(60.0 / 3600, law="p"))])
     for scv, policy in product((0.5, 5.0), (TS(4, 2), TS(2, 2, 3))):

@@ -167,6 +167,7 @@ def campaign(folder, kind, rounds, seed):
     return seen
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("kind", sorted(CONTENTS))
 def test_mutated_traces_give_a_trace_or_a_typed_error(tmp_path, kind):
     campaign(tmp_path, kind, 30 if kind == "folder" else 100, seed=20261122)

@@ -115,6 +115,7 @@ class TestTimelines:
             "solver.p4d1.csv",
         ]
 
+    @pytest.mark.thorough
     def test_of_two_releases_have_the_same_phases(self, timelines, tmp_path):
         """Seen by itself, the old release with its shorter pauses could be parted elsewhere."""
         allotments = [(1, 1), (2, 1), (4, 2), (8, 2)]
@@ -329,6 +330,7 @@ class TestDarshanLogs:
         assert "has no records of STDIO; it has POSIX" in done.stderr
         assert called("surface", tmp_path, "--module", "NFS").returncode == 3
 
+    @pytest.mark.thorough
     def test_with_targets_unevenly_loaded_say_so(self, maker, tmp_path):
         lib = maker.library()
         for p in (2, 3, 4):

@@ -113,6 +113,7 @@ def test_what_does_not_move_stays(path, monkeypatch):
     assert trapped.probabilities.tolist() == [[1.0, 0.0]]
 
 
+@pytest.mark.thorough
 def test_several_recurrent_classes_need_no_steady_state(monkeypatch):
     monkeypatch.setattr(transients, "_DENSE", 0)
     found = transient([[0, 1.0, 3.0], [0, 0, 0], [0, 0, 0]], [1, 0, 0], [1e3, 1e4])

@@ -132,6 +132,7 @@ def test_r28_rates_are_positive_and_change_the_number_at_the_disk_by_one_at_most
     assert (np.diff(chain.rates.indices)[np.diff(entries.row) == 0] > 0).all()
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("discipline", "servers"), CASES)
 @pytest.mark.parametrize("laws", PAIRS)
 def test_the_chain_agrees_with_one_that_tells_all_jobs_apart(laws, discipline, servers):
@@ -168,6 +169,7 @@ def test_r32_moments_count_the_jobs(discipline, servers):
     assert found.disk_moment(2) + found.delay_moment(2) + 2 * mixed == pytest.approx(36, rel=1e-13)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("discipline", "servers"), CASES)
 @pytest.mark.parametrize("laws", PAIRS)
 def test_r33_three_ways_to_the_throughput_agree(laws, discipline, servers):
@@ -287,6 +289,7 @@ def h2_erlang_of_order_four():
     return PhaseType.from_rates([0.8, 0, 0.2, 0], jumps, [0, 4.0, 0, 0.5])
 
 
+@pytest.mark.thorough
 @given(
     st.integers(1, 12),
     st.sampled_from(sorted(PAIRS)),
@@ -377,6 +380,7 @@ def test_a_chain_that_would_not_fit_is_refused_before_anything_is_allocated():
     assert peak < 2e6
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("jobs", "laws", "discipline"),
     [(20, (h2_erlang_of_order_four(), h2(1.0, 9.0)), "fcfs"), (24, PAIRS["E3/H2"], "ps")],

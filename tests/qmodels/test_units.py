@@ -72,6 +72,7 @@ def files(tmp_path):
     return tmp_path
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     "words",
     [

@@ -134,6 +134,7 @@ def wait_by_following_the_departures(found, t, most):
     return float((start @ expm(total * t)).sum())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arrivals", "service", "speeds"),
     [(HYPER, ERLANG, [1.0, 0.8]), (ERLANG, HYPER, [1.0, 0.6, 0.5]), (HYPER, HYPER, [2.0])],

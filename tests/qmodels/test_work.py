@@ -52,6 +52,7 @@ def test_an_exponent_is_learnt_where_it_is_not_one():
     assert told.time_low[0] < truth(32.0, 4000.0) < told.time_high[0]
 
 
+@pytest.mark.thorough
 def test_a_size_beyond_the_runs_is_less_sure_and_says_so():
     table = _table(STRONG, noise=0.02)
     near, far = (fit_runs(table, work=work)["a"].predict(16.0, 1.0) for work in (1000.0, 8000.0))

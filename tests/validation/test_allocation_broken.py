@@ -222,6 +222,7 @@ class BoxesOfOne(AbstractStrategy):
         return free[: request.size] if request.size <= free.size else None
 
 
+@pytest.mark.thorough
 def test_a_contiguous_strategy_gives_one_box():
     found = check_strategy(BoxesOfOne, operations=60).failures
     assert list(found) == ["amount"]
@@ -257,6 +258,7 @@ def test_a_bounded_strategy_may_refuse_unless_the_mesh_is_empty():
     assert "refused on the empty mesh" in found["refusal"]
 
 
+@pytest.mark.thorough
 def test_pages_may_give_more_but_never_less():
     class Less(Broken):
         kind = "pages"

@@ -236,6 +236,7 @@ class TestCompactness:
             for _ in allocate(MBS(), mesh, rng.integers(1, 12, 15).tolist()):
                 assert is_compact(mesh)
 
+    @pytest.mark.thorough
     def test_the_others_are_not_compact(self):
         rng = np.random.default_rng(9)
         seen = set()

@@ -57,6 +57,7 @@ def test_gives_different_free_nodes_exactly_as_many_as_asked(name, mesh, size):
         assert not mesh.busy.flat[nodes].any()
 
 
+@pytest.mark.thorough(first=1)
 @EVERY
 @settings(max_examples=examples(30))
 @given(mesh=states(), size=st.integers(1, 80))
@@ -68,6 +69,7 @@ def test_exact_strategies_refuse_only_what_does_not_fit(name, mesh, size):
         assert refused == (size > mesh.free)
 
 
+@pytest.mark.thorough(first=1)
 @EVERY
 @settings(max_examples=examples(20))
 @given(mesh=states(), size=st.integers(1, 80))

@@ -136,6 +136,7 @@ def compare_shape(sides, free, shape):
 SHAPES = [(h, w) for h in range(1, 17) for w in range(1, 17) if h * w <= 16]
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("sides", [(4, 4), (3, 4), (4, 1), (5, 3)])
 def test_shapes_asked_of_mc_upright_lying_and_larger_than_the_mesh_are_laid_as_the_rules_say(sides):
     rng = np.random.default_rng(19)

@@ -70,6 +70,7 @@ def test_every_state_of_a_tiny_mesh_is_answered_as_by_brute_force(name, params):
                 same_answer(name, params, busy, size)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("name", "params"), CASES, ids=IDS)
 def test_random_states_of_larger_meshes_are_answered_as_by_brute_force(name, params):
     rng = np.random.default_rng(8)
@@ -136,6 +137,7 @@ def test_the_least_number_of_free_squares_is_the_least_over_all_states(sides):
         assert least_free_squares(mesh) == fewest
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("sides", [(1, 1), (2, 2), (2, 4), (4, 2)])
 def test_spatial_compactness_is_the_definition_and_lemma_1_in_every_state(sides):
     for busy in every_state(*sides):

@@ -226,6 +226,7 @@ class TestCurves:
         assert hilbert_curve(3, 2).tolist() == [0, 1, 3, 2, 4, 5]
         assert hilbert_curve(1, 5).tolist() == hilbert_curve(5, 1).tolist() == [0, 1, 2, 3, 4]
 
+    @pytest.mark.thorough
     def test_higher_than_wide_meshes_have_the_transposed_curve(self):
         for rows, columns in itertools.product(range(1, 18), repeat=2):
             assert hilbert_curve(rows, columns).tolist() == states.hilbert_order(rows, columns)

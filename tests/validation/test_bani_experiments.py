@@ -75,6 +75,7 @@ def test_larger_cubes_are_offered_the_same_work():
 # Counted operations
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", COMPARED)
 def test_counted_searches_give_the_same_boxes(name, rng):
     for torus in (False, True) if name.endswith("BL") else (False,):

@@ -37,6 +37,7 @@ def goldens(folder):
             yield path.stem, sequence
 
 
+@pytest.mark.thorough(first=1)
 @EVERY
 def test_golden_sequences_come_out_node_for_node(cases, name):
     replayed = 0
@@ -274,6 +275,7 @@ def test_a_busy_list_finds_a_box_just_where_first_fit_does_a_million_times():
     agreement(1_000_000, np.random.default_rng(23))
 
 
+@pytest.mark.thorough
 def test_turning_the_whole_problem_turns_the_success_of_turning_strategies(rng):
     for _ in range(60):
         sides = rng.integers(1, 7, 3)
@@ -435,6 +437,7 @@ class LastFit(BoxStrategy):
         return None
 
 
+@pytest.mark.thorough
 def test_a_strategy_of_ones_own_is_one_method_and_keeps_the_contract_in_three_dimensions():
     check = check_strategy(LastFit, operations=40)
     assert check.passed, check.table()
@@ -457,6 +460,7 @@ def test_a_box_strategy_that_is_wrong_is_found_out(wrong, promise, words):
     assert words in check_strategy(Wrong, operations=40).failures[promise]
 
 
+@pytest.mark.thorough
 def test_a_box_of_other_sides_than_were_asked_for_breaks_the_contract():
     class Flat(FF):
         """Gives a row wherever it can, whatever the shape."""

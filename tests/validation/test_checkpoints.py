@@ -100,6 +100,7 @@ def judged(found, goodput, least=0.0):
     return abs(found.goodput.z_score(goodput)) < 3.5 or abs(found.goodput.mean - goodput) < least
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     ("job", "n", "goodput"),
     [
@@ -155,6 +156,7 @@ def test_constant_timers_keep_what_the_start_made_of_them(stagger, writers, jitt
     assert about.low - 5e-4 <= found.goodput.mean <= about.high + 5e-4
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("writers", [None, 1])
 def test_the_range_of_constant_timers_holds_what_starts_give(mode, writers):
@@ -237,6 +239,7 @@ def test_the_training_pool(mode, writers, snapshot, goodputs):
         assert found.goodput.mean == pytest.approx(goodput, abs=0.01)
 
 
+@pytest.mark.thorough
 def test_stalls_of_the_training_pool():
     sharing = simulate_checkpoints(POOL, Storage(20e9), 16, intervals=1000)
     turns = simulate_checkpoints(POOL, Storage(20e9, writers=1), 16, intervals=1000)

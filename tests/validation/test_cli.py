@@ -207,6 +207,7 @@ def test_an_unstable_load_is_answered_for_the_policies_asked_for(quick):
     assert "SP(1,1): no steady state at load 0.9999" in alone
 
 
+@pytest.mark.thorough
 def test_an_unstable_load_is_said_once_by_recommend_too(quick):
     loads = ["--load", "0.998", "--load", "0.999"]
     done = called("recommend", quick, "--listed", *loads)
@@ -241,6 +242,7 @@ def test_the_three_best_of_each_load_are_printed_unless_more_are_asked_for(quick
     assert "did you mean" in called("predict", quick, "--policy", "SP(4,44)").stderr
 
 
+@pytest.mark.thorough
 def test_the_table_marks_what_ties_with_the_least_of_a_load(quick):
     from qmodels.io.scenario import load_scenario
     from qmodels.policies import recommend
@@ -331,6 +333,7 @@ def test_the_command_of_a_report_can_be_typed_again_whatever_the_names(tmp_path,
     assert echoed.stdout.split(b"\0")[:4] == [b"study", scenario, b"-o", os.fsencode(out)]
 
 
+@pytest.mark.thorough
 def test_help_names_every_subcommand_and_loads_nothing_heavy():
     environment = os.environ | {"PYTHONPROFILEIMPORTTIME": "1"}
     done = run("--help", env=environment)

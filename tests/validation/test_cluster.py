@@ -138,6 +138,7 @@ def played(cluster, trace, name, look=None):
     return s
 
 
+@pytest.mark.thorough(first=1)
 @EVERY
 def test_siblings_never_share_a_node_and_frozen_jobs_stand_still(name):
     frozen = 0

@@ -113,6 +113,7 @@ def test_the_interval_of_a_ratio_covers_as_often_as_it_says_and_the_old_one_does
     assert np.median(widths) > 1.5
 
 
+@pytest.mark.thorough
 def test_of_equal_alternatives_one_in_twenty_seems_different():
     decided = {"better": 0, "worse": 0, "undecided": 0}
     for seed in range(1000):

@@ -42,6 +42,7 @@ def test_runs_are_as_long_as_the_dispersion_of_the_arrivals_asks():
         DependentJobs(PhaseType.exponential(mean=1.0), [1.0])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("policy", [SpaceSharing(1, 1), SpaceSharing(4, 4)])
 def test_the_simulator_and_the_model_agree_where_the_model_is_exact(policy):
     machine = System(processors=4, disks=4)

@@ -56,6 +56,7 @@ def test_what_product_form_would_carry_is_refused_where_turns_carry_less():
         simulate(TS(1, 1, 2), MACHINE, VARIABLE, arrival_rate=0.99 * product)
 
 
+@pytest.mark.thorough
 def test_a_run_without_a_steady_state_is_said_to_be_saturated():
     """Bursts with laws of their own, whose capacity under turns is in doubt by 10 %."""
     program = Program([Phase(io=16.0, cpu=64.0)], phase_count=Geometric(3.0))

@@ -16,6 +16,7 @@ def test_the_interval_is_that_of_student():
     assert (found.low, found.high) == (2.5 - found.half_width, 2.5 + found.half_width)
 
 
+@pytest.mark.thorough
 def test_the_interval_covers_the_true_mean_as_often_as_it_says():
     covered = sum(estimate(stream(seed).normal(5.0, size=6).tolist()).contains(5.0) for seed in range(2000))
     assert binom.ppf(0.001, 2000, 0.95) <= covered <= binom.ppf(0.999, 2000, 0.95)

@@ -46,6 +46,7 @@ class TestTheCheck:
         ax.set_ylabel("a title much longer than the axis that it is to stand beside in the figure")
         assert any("is cut" in text for text in problems(figure))
 
+    @pytest.mark.thorough
     def test_of_what_lies_under_a_legend(self):
         figure, ax = self.draw(layout="constrained")
         ax.plot([0, 1], [1, 1], label="a line")
@@ -125,6 +126,7 @@ def test_a_tail_has_its_numbers_in_one_manner_whatever_they_are(scale):
     assert problems(figure) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scale", [1.0, 1e6])
 def test_response_curves_and_their_legend_lie_apart(scale):
     load = np.linspace(0.05, 0.95, 15)
@@ -153,6 +155,7 @@ class TestTheMapOfPolicies:
         assert "SP(p,d) is space sharing: words" in said
         assert "DP(d) is words" in said
 
+    @pytest.mark.thorough
     def test_has_dark_letters_on_light_plates_whatever_the_cell_and_its_hatching(self):
         ax = policy_map(self.found([[f"DP({k})" for k in (1, 2, 4, 8, 16, 32)]] * 3, ties=True))
         for text in ax.texts[:-1]:  # the last is what the labels say
@@ -166,6 +169,7 @@ class TestTheMapOfPolicies:
 
 
 class TestComparisonsOfRuns:
+    @pytest.mark.thorough
     def test_have_their_legend_below(self):
         names = ["MC", "PLAS", "FF", "a strategy of my own"]
         means = {n: estimate(12_000.0 * (1 + k), 30_000.0) for k, n in enumerate(names)}
@@ -179,6 +183,7 @@ class TestComparisonsOfRuns:
             )
             assert problems(ax.figure) == []
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("seconds", [10.0, 90_000.0])
     def test_show_who_held_which_nodes_in_the_unit_that_people_use(self, seconds):
         demands = seconds * np.array([1.0, 0.4, 0.5])
@@ -190,6 +195,7 @@ class TestComparisonsOfRuns:
         span = ax.get_xlim()[1] * (1.0 if seconds < 100 else 3600.0)
         assert span == pytest.approx(run.finish.max())
 
+    @pytest.mark.thorough
     def test_of_a_mesh(self):
         points = [
             SimpleNamespace(offered=x, messages=9, mean_latency=9 / (1 - x), mean_network_latency=8)
@@ -260,6 +266,7 @@ class TestComparisonsOfRuns:
         assert problems(goodput_against_interval(study).figure) == []
         assert problems(stall_percentiles(study).figure) == []
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("last", [1.02, 3.0, 1e4])
     def test_of_the_way_from_the_model_to_the_mesh(self, last):
         stages = [(f"S{k}\nsome words\nof it", 40.0 + k, 0.5) for k in range(4)]

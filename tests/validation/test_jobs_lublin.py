@@ -103,6 +103,7 @@ def test_runs_that_are_drawn_again_leave_the_chance_of_a_long_one_to_the_law_tha
     assert abs(kept[0] / sum(kept) - chance) > 1e-4
 
 
+@pytest.mark.thorough
 @kinds
 def test_gaps_on_the_clock_of_the_day_have_the_law_of_the_model(kind):
     streams = LublinStreams(jobs=50_000, kind=kind)

@@ -158,6 +158,7 @@ def test_a_scenario_that_was_changed_leaves_the_runs_of_the_one_before(inputs, m
     assert kept("t.csv.journal") == first
 
 
+@pytest.mark.thorough
 def test_results_of_a_sweep_are_told_from_those_of_the_others_in_its_journal(inputs, monkeypatch):
     Journal(inputs / "t.csv.journal", version="1").close()
     for name in ("predict", "strategies"):

@@ -315,6 +315,7 @@ def test_an_experiment_that_is_broken_off_goes_on_where_it_was(tmp_path, name):
         assert journal.count() == kept + rest
 
 
+@pytest.mark.thorough
 def test_a_process_that_was_begun_and_asked_for_nothing_ends_with_the_block(tmp_path):
     import multiprocessing
 

@@ -155,6 +155,7 @@ def test_a_task_alone_takes_the_time_of_its_messages_on_the_slowest_part():
 # Campaigns
 
 
+@pytest.mark.thorough
 def test_a_cell_is_the_same_alone_together_and_after_more_runs():
     options = replace(QUICK, quick=False, workers=1, seed=7)
     some = variants("DBT")[:2]

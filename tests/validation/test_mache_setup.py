@@ -177,6 +177,7 @@ def test_a_fine_search_follows_a_rough_one_where_there_are_many_trials(monkeypat
     assert found.trial == pytest.approx(0.3, abs=0.02)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("trials", [2, 3])
 def test_the_utilisation_of_the_trials_is_that_of_a_comparison_on_the_same_jobs(trials):
     tried = ("PLAS", "Random")
@@ -203,6 +204,7 @@ def test_the_utilisation_of_the_trials_is_that_of_a_comparison_on_the_same_jobs(
     assert found.trial == pytest.approx(np.mean(uses), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_the_same_can_be_played_with_fluids():
     plan = Plan(
         io_share=0.4,

@@ -131,6 +131,7 @@ class TestOneRun:
         span = history.end - history.arrival[0]
         assert history.summary["system_balance"] == pytest.approx(total / span, rel=1e-12)
 
+    @pytest.mark.thorough
     def test_same_seed_same_bits_and_another_seed_other_messages(self, history):
         jobs = Poisson(150, 60.0, 9.0).draw(rng=np.random.default_rng(5))
         machine = one(strategy="MC", traffic=MixedTraffic(0.4))
@@ -165,6 +166,7 @@ class TestOneRun:
         run = play(one(), JobStream(arrivals=[0.2, 7.5], sizes=[2, 2]))
         assert run.start.tolist() == [1, 8]
 
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize("discipline", disciplines_by_number())
     @pytest.mark.parametrize("network", NETWORKS)
     def test_every_discipline_finishes_every_job(self, discipline, network):
@@ -173,6 +175,7 @@ class TestOneRun:
         assert run.completed.all()
         assert run.start[0] >= run.arrival[0]
 
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
     def test_every_strategy_runs_a_machine(self, strategy):
         jobs = Poisson(40, 60.0, 7.0).draw(rng=np.random.default_rng(2))

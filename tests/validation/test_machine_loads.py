@@ -121,6 +121,7 @@ def test_a_machine_that_one_job_after_the_other_leaves_half_empty_is_never_full(
 
 
 class TestParallelMap:
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize("workers", [1, 2, None])
     def test_results_come_in_the_order_of_the_tasks(self, workers):
         seen = []
@@ -128,6 +129,7 @@ class TestParallelMap:
         assert results == [3, 2, 1]
         assert seen == [("tasks", 1, 3), ("tasks", 2, 3), ("tasks", 3, 3)]
 
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize("workers", [1, 2])
     def test_an_error_of_a_task_is_passed_on(self, workers):
         with pytest.raises(TypeError):

@@ -48,6 +48,7 @@ def test_every_message_of_a_trace_completes_in_the_flit_level_simulators_cycle(b
     assert done.finish == delivered.max()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "mesh"), TRACES[1:3], ids=[name for name, _ in TRACES[1:3]])
 def test_the_naive_router_with_allocators_is_the_flit_level_simulators(booksim, name, mesh):
     """Its judge of tori: the first 300 cycles of two traces, which later messages cannot change."""

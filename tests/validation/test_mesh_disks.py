@@ -40,6 +40,7 @@ def test_a_read_asks_the_disk_first_and_ends_with_the_last_delivery():
     assert frame["source"].tolist() == [network.mesh.routers_of[16]] * 2
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("pattern", ["write", "read"])
 @pytest.mark.parametrize(
     ("router", "pace"),

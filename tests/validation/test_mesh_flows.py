@@ -339,6 +339,7 @@ class TestAlone:
         assert alone(mesh, [0], plan, disk_pace=4.0).response == 400
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(60))
 @given(
     seed=st.integers(0, 10**6),

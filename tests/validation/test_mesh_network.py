@@ -454,6 +454,7 @@ class TestDeadlock:
 
 
 class TestFidelities:
+    @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize("pattern", sorted(PATTERNS))
     @pytest.mark.parametrize("pace", [1.0, 2.5])
     def test_static_is_at_most_fluid_is_at_most_worm(self, pattern, pace):

@@ -98,6 +98,7 @@ def test_both_halves_of_a_ring_carry_the_same_when_everybody_goes_half_way_round
     assert sum(ups) == 4
 
 
+@pytest.mark.thorough
 @given(rows=st.integers(1, 6), columns=st.integers(1, 6), data=st.data())
 def test_what_jobs_hold_is_busy_and_nothing_else(rows, columns, data):
     mesh = Occupancy(Mesh(rows, columns))

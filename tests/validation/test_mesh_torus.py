@@ -95,6 +95,7 @@ def test_any_router_on_a_torus_equals_its_flit_level_twin_message_by_message(sha
     same_times(frame, tori.play(mesh, router, messages))
 
 
+@pytest.mark.thorough
 def test_lanes_that_share_a_way_into_the_crossbar_wait_as_in_a_router_with_allocators():
     """At 60 % of saturation. With a way for each lane a torus is some per cent too fast."""
     mesh, rng = Mesh(5, 5, torus=True), np.random.default_rng(12)

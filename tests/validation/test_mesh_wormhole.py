@@ -71,6 +71,7 @@ def same_times(frame, worms):
     assert frame["delivered"].tolist() == [worm.delivered for worm in worms]
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(60))
 @given(shape=st.sampled_from(SHAPES), seed=st.integers(0, 10**6), span=st.integers(0, 60))
 def test_an_ideal_mesh_equals_its_flit_level_twin_message_by_message(shape, seed, span):
@@ -81,6 +82,7 @@ def test_an_ideal_mesh_equals_its_flit_level_twin_message_by_message(shape, seed
     same_times(frame, play_naively(mesh, Router(), messages))
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(60))
 @given(
     shape=st.sampled_from(SHAPES),
@@ -105,6 +107,7 @@ def test_any_router_equals_its_flit_level_twin_message_by_message(
     same_times(frame, play_naively(mesh, router, messages))
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(60))
 @given(
     shape=st.sampled_from(SHAPES),

@@ -52,6 +52,7 @@ def fixed(rate, replications, jobs, seed=1):
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("work", "exact"),
     [
@@ -192,6 +193,7 @@ def test_a_mean_program_is_called_approximate_unless_all_programs_scale_alike():
         Workload(ALIKE, mix="all")
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     ("policy", "work"),
     [

@@ -166,6 +166,7 @@ def test_the_shipped_table_states_errors_of_all_models_that_simplify():
     assert recorded_error("no such model, as given, busy") is None
 
 
+@pytest.mark.thorough
 def test_the_shipped_tables_are_those_of_the_record(tmp_path):
     table = rows_on_record()
     assert len(pd.read_csv(RECORD / "recorded-errors.csv")) == sum(RECORDED.values())
@@ -231,6 +232,7 @@ MIXED = Workload(
 WILD = {"cpu_bursts": match_moments(1.0, 21.0), "io_bursts": ONE}
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     ("policy", "system", "work", "busy", "doubt"),
     [

@@ -37,6 +37,7 @@ def test_every_figure_is_drawn_from_a_table_of_all_its_cells(outcomes, name):
     assert outcomes[name].figure().axes
 
 
+@pytest.mark.thorough
 def test_figures_that_show_the_same_runs_share_them():
     options = RunOptions(seed=1, quick=True)
     first = EXPERIMENTS["qin-fig3"].run(options).table.set_index(["I/O rate", "balancer"])

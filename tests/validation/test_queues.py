@@ -93,6 +93,7 @@ def test_one_server_is_busy_as_long_whoever_goes_first(discipline):
     assert np.isfinite(idle).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("discipline", "mean"), [("fcfs", None), ("ps", 10.0 / 3.0), ("lcfs-pr", 10.0 / 3.0)]
 )
@@ -105,6 +106,7 @@ def test_means_are_those_of_the_laws(discipline, mean):
         assert abs(run.wait_percentile(0.95).z_score(solved.wait.ppf(0.95))) < 3.9
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("discipline", ["priority", "priority-pr"])
 def test_classes_wait_as_cobham_says(discipline):
     classes = [PriorityClass(0.3, ONE), PriorityClass(0.2, GIANTS)]

@@ -108,6 +108,7 @@ def test_planned_job_keeps_its_cores_or_its_whole_node():
     assert simulate_rigid(jobs, machine, by_nodes).start.tolist() == [0, 1, 10, 10]
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("seed", range(40))
 def test_plans_on_nodes_are_those_of_the_naive_simulator(seed):
     rng = np.random.default_rng([38, 9, seed])

@@ -23,6 +23,7 @@ from validation.rigid import (
 TWO = RigidMix.of(8, (1, 8), (2 / 3, 1 / 3), (1.0, 1.0))
 
 
+@pytest.mark.thorough
 def test_saturated_simulation_in_order_of_arrival_agrees_with_the_chain():
     mix = RigidMix.of(8, (1, 3, 8), (0.6, 0.3, 0.1), (1, 2, 0.5))
     found = simulate_saturated(mix, jobs=20_000, replications=20, confidence=0.9999)
@@ -31,6 +32,7 @@ def test_saturated_simulation_in_order_of_arrival_agrees_with_the_chain():
     assert found.utilisation.contains(exact.utilisation)
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("backlog", "base", "share"), [(10, None, 0.835), (10, 8, 0.818), (1000, 8, 0.925)])
 def test_saturated_backfilling_by_depth_and_rounded_limits(backlog, base, share):
     """Utilisation of a mix of 1 and 8 on 8, in the published manner of rounding limits up to powers."""
@@ -58,6 +60,7 @@ def test_waits_under_backfilling_are_those_of_long_runs(base, load, response):
     assert abs(np.mean(times) - response) < 4 * error + 0.01 * response
 
 
+@pytest.mark.thorough
 def test_two_classes_of_priority_obey_cobham():
     rng = np.random.default_rng([38, 4])
     n = 300_000

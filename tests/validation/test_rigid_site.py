@@ -46,6 +46,7 @@ def test_waiting_beside_idle_processors_is_what_a_walk_through_time_counts():
     assert waited_beside_idle(RigidJobs(submit, need, run), waits, processors) == pytest.approx(counted)
 
 
+@pytest.mark.thorough
 def test_site_that_backfills_on_its_whole_machine_is_explained_by_that():
     reading = read_site(site_log(made_log()), resamples=5)
     assert (reading.fit.part, reading.fit.cap) == (1.0, np.inf)

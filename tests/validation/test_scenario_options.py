@@ -185,6 +185,7 @@ def command(module, *arguments):
     return found[0] if isinstance(found, list) else found  # the first of several rows
 
 
+@pytest.mark.thorough(first=1)
 def test_a_file_predicts_what_python_predicts(case):
     path, policy, machine, work, model = case
     expected = predict(policy, machine, work, load=0.2, model=model)

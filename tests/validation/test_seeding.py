@@ -142,6 +142,7 @@ def test_what_is_no_word_is_refused(options, says):
         word(0, "x", **options)
 
 
+@pytest.mark.thorough
 def test_no_two_purposes_of_the_simulators_share_a_stream(monkeypatch):
     """Every stream and word that a study asks for, by whoever: no key twice, none within another.
 

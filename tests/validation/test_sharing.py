@@ -134,6 +134,7 @@ def test_the_naive_twin_agrees_with_a_queue_done_by_hand():
     assert responses == pytest.approx([4.0, 6.0])
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("disk", ["ps", "fcfs"])
 @pytest.mark.parametrize(
     "policy",

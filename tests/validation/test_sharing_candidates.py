@@ -27,6 +27,7 @@ def test_the_ranking_is_by_simulated_mean_response(found):
     assert set(found.runs) | set(found.saturated) == set(SOME)
 
 
+@pytest.mark.thorough
 def test_the_policy_with_the_least_predicted_response_wins_or_ties(found):
     """On W* at load .5, by brute force over all candidates that can carry it."""
     predicted = min(found.runs, key=lambda p: predict(p, MACHINE, WORK, load=0.5).mean_response)

@@ -58,6 +58,7 @@ def test_coverage_is_93_to_97_percent_in_a_thousand_runs(scv, rho, record_proper
     assert 930 <= hits <= 970
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("rho", [0.3, 0.9])
 def test_a_run_stops_at_its_precision_and_not_before_its_floor(rho):
     run = one_server(1.0, rho, precision=0.05, seed=1)

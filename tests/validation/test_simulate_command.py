@@ -76,6 +76,7 @@ def test_an_unknown_policy_is_refused_with_a_suggestion(scenario):
     assert "SP(4," in str(done.exception)
 
 
+@pytest.mark.thorough
 def test_a_precision_that_is_not_reached_is_told_by_the_exit_code(scenario, monkeypatch):
     from validation import sharing
 

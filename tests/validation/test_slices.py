@@ -147,6 +147,7 @@ def judged(found, exact):
     return abs(found.z_score(exact)) < 3.7
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     ("pod", "strategy"),
     [
@@ -168,6 +169,7 @@ def test_refusals_are_those_of_the_exact_chain(pod, strategy):
     assert judged(found.utilisation, exact.utilisation)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("blocks", "mix", "load"),
     [((2, 1, 1), "1x1x1, 2x1x1", 0.5), ((8, 1, 1), "1x1x1:.8, 4x1x1:.2", 0.6)],
@@ -309,6 +311,7 @@ def some_later(discipline, *, parts):
     return found
 
 
+@pytest.mark.thorough
 def test_where_jobs_overtake_some_do_start_later_with_any_blocks():
     """Outside what is promised: the order of starts differs, so the bound need not hold."""
     assert some_later("first-fit", parts=False) > 0

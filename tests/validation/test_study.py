@@ -84,6 +84,7 @@ def test_the_rows_of_the_table_are_what_predict_says(study):
     assert saturated.mean_response_s.isna().all()
 
 
+@pytest.mark.thorough
 def test_the_table_states_the_error_that_the_recommendation_goes_by(study):
     frame = study.to_frame()
     swept = frame[frame.load.isin(study.loads) & (frame.status == "stable")]
@@ -407,6 +408,7 @@ def figures(study):
     return study_figures(study)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["answer", "surface", "response", "agreement", "workload"])
 def test_every_figure_has_labelled_axes_with_units(figures, name):
     for figure, words in (panel for row in figures[name] for panel in row):

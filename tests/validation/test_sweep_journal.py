@@ -70,6 +70,7 @@ def test_the_first_result_of_a_key_stays_and_a_second_is_counted(tmp_path):
         assert reader.repeated() == 1
 
 
+@pytest.mark.thorough
 def test_a_second_writer_is_told_who_writes_and_readers_are_let_in(tmp_path):
     with Journal(tmp_path / "j", version="1") as journal:
         journal.add([Kept("a", "1")])

@@ -379,6 +379,7 @@ class TestVersion:
         with pytest.raises(KeyError, match="no_such"):
             code_version("validation.no_such")
 
+    @pytest.mark.thorough
     def test_seeded_bug_a_changed_kernel_is_noticed(self, monkeypatch):
         before = code_version("validation.machine.runs")
         told = version._code_and_imports

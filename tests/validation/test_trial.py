@@ -320,6 +320,7 @@ def test_link_loads_say_nothing_where_nothing_is_shared():
     assert (table.throughput <= model * (1 + 1e-9)).all()
 
 
+@pytest.mark.thorough
 def test_link_loads_are_processor_sharing_where_the_disk_is_slowest():
     """With disks far slower than links b(y) = y b(1): the product form of the model itself."""
     cell = Cell.of(**{**SMALL, "disk_pace": 50.0})

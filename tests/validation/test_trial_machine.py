@@ -100,6 +100,7 @@ def test_every_job_does_all_of_every_burst_once(policy, options, more, io):
     assert (frame["end"] >= frame["begin"]).all()
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(("policy", "options", "more"), POLICIES)
 def test_no_more_jobs_run_than_may_and_none_waits_beside_a_free_place(policy, options, more):
     known = cell(policy, options, **more)
@@ -144,6 +145,7 @@ def test_under_dp_a_job_that_is_left_alone_gets_the_whole_machine():
     assert alone_run.finish[0] < run.finish[1] < halved.finish[1]
 
 
+@pytest.mark.thorough(first=1)
 @pytest.mark.parametrize("disks", ["packets", "ps"])
 @pytest.mark.parametrize(("policy", "options", "more"), POLICIES[1:6:2])
 def test_a_run_that_stops_early_has_done_what_the_whole_run_had_by_then(policy, options, more, disks):
@@ -242,6 +244,7 @@ def test_a_run_can_be_repeated(disk):
     assert first.tolist() == again.tolist() != other.tolist()
 
 
+@pytest.mark.thorough
 def test_a_slow_ejection_channel_backs_up_into_the_links():
     arrivals, demands = some_jobs(40, 6000.0)
     options = {"processor_partitions": 4, "disk_partitions": 1}

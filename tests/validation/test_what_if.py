@@ -108,12 +108,14 @@ class TestTheGrid:
                 count += 1
         assert count > 50
 
+    @pytest.mark.thorough
     def test_has_today_s_values_among_those_asked_for(self, small):
         found = what_if(small, {"processors": [32, 8], "machine.disks": 4, "load": 0.2})
         assert [axis.values for axis in found.axes] == [(8, 16, 32), (4,)]
         assert found.today == {"processors": 16, "disks": 4}
         assert found.loads == (0.2,)
 
+    @pytest.mark.thorough
     def test_names_what_is_no_machine_and_what_does_not_fit(self, small):
         small.write_text(SMALL.replace("min_processors = 2", "min_processors = 8"))
         with pytest.raises(ModelError):

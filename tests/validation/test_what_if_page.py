@@ -364,6 +364,7 @@ class TestTheWords:
         names = ["draw", "what_if_grid", "what_if_words"]
         return by_scripts(names, tmp_path_factory.mktemp("words"), js, asked)
 
+    @pytest.mark.thorough
     def test_count_the_policies_of_a_page_that_has_not_all(self, said):
         best = [text for text, rows in said if rows[0]["status"] == "best"]
         assert len(best) > 40

@@ -59,7 +59,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if marker := item.get_closest_marker("thorough"):
                 of = item.nodeid.partition("[")[0]
                 cases[of] += 1
-                if cases[of] > marker.kwargs.get("first", 0):
+                named = item.nodeid.removeprefix(of)[1:-1] in marker.kwargs.get("but", ())
+                if cases[of] > marker.kwargs.get("first", 0) and not named:
                     item.add_marker(skip)
 
 

@@ -48,7 +48,6 @@ def placed(tmp_path, monkeypatch):
             del sys.modules[module]
 
 
-@pytest.mark.thorough
 def test_a_model_of_a_policy_is_one_file(placed, tmp_path, monkeypatch):
     placed("Add a model of a policy", "qmodels.policies.models", "slowest.py")
     # in Python: two servers at the speed of two jobs on one disk, so the queue is M/M/2
@@ -130,7 +129,6 @@ def test_a_protocol_is_one_class_that_every_comparison_has(placed):
     assert "least waste" in json.dumps(result_of(done.stdout))
 
 
-@pytest.mark.thorough
 def test_a_discipline_is_one_class_that_the_command_knows(placed, tmp_path):
     placed("Add a queue discipline", "validation.jobs", "lcfs.py")
     words = "--mesh 4x4 --network none --strategies ff --jobs 12 --replications 2 -j 1 --json"

@@ -172,7 +172,6 @@ class _Tags(HTMLParser):
 ALLOWED = {"table", "caption", "thead", "tbody", "tr", "th", "td", "p"}
 
 
-@pytest.mark.thorough
 def test_html_is_a_small_table_that_any_content_policy_lets_through(samples):
     for each in samples:
         page = _Tags()
@@ -205,7 +204,6 @@ def test_to_frame_is_a_table_with_rows_and_named_columns(samples):
         assert frame.columns.is_unique, type(each)
 
 
-@pytest.mark.thorough
 def test_every_result_draws_itself_on_axes_given_or_new(samples):
     drawn = [each for each in samples if isinstance(each, Result)]
     assert len(drawn) > 50
@@ -218,7 +216,6 @@ def test_every_result_draws_itself_on_axes_given_or_new(samples):
         drawn[0].plot("red")
 
 
-@pytest.mark.thorough
 def test_every_object_survives_pickling(samples):
     for each in samples:
         again = pickle.loads(pickle.dumps(each))

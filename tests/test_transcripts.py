@@ -25,7 +25,7 @@ def stories() -> list[Path]:
     return [(STORIES.parent / re.search(r"\]\(([\w/.-]+\.md)", row)[1]).resolve() for row in rows]
 
 
-@pytest.mark.thorough
+@pytest.mark.thorough(but=["share-a-storage-quick"])
 @pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["quick", "full"])
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_the_shell_prints_what_the_page_shows(page, full, tmp_path):

@@ -83,7 +83,6 @@ class TestKnownAnswers:
         assert found.main[0].ratio == pytest.approx(exact, rel=1e-12)
         assert (found.main[0].processors, found.main[0].disks) == (8, 2)
 
-    @pytest.mark.thorough
     def test_where_it_was_not_run_two_forecasts_are_compared_and_that_is_said(self):
         found = compare_runs(release((1, 1, 1)), release((1.5, 1.5, 1.5)), target=(64, 4))
         assert found.main[0].ratio == pytest.approx(1.5, rel=0.02)

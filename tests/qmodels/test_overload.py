@@ -205,7 +205,6 @@ def test_json_holds_what_limits_and_the_ranking_at_what_is_possible(site):
     assert result_of(asked(site, "32,1", "--load", "0.2", "--json").stdout)["overload"] is None
 
 
-@pytest.mark.thorough
 def test_the_table_of_an_overload_is_that_of_the_possible_load(site):
     done = asked(site, "32,1", "-o", site / "out")
     load = float(done.stdout.splitlines()[3].split()[3])

@@ -76,7 +76,6 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.thorough
 def test_the_command_shows_them_where_asked(table):
     plain = called("surface", table, "--target", "64,1")
     done = called("surface", table, "--target", "64,1", "--rivals")

@@ -26,7 +26,6 @@ def table(tmp_path_factory):
     return file
 
 
-@pytest.mark.thorough
 def test_the_command_says_the_same_in_words_in_json_and_on_its_page(table, tmp_path):
     words = ("share", str(table), "--together", "16", "--think", "5", "--rate", "0.1")
     said = called(*words, "-o", str(tmp_path / "out"))
@@ -92,7 +91,6 @@ def test_policies_on_a_measured_storage_are_closed_networks_on_it():
     assert "learnt from runs of 1, 2, 3, 4, 6, 8 programs" in found.speeds
 
 
-@pytest.mark.thorough
 def test_predict_takes_the_storage_and_says_what_cannot_stand_on_it(table, tmp_path):
     site = tmp_path / "site.toml"
     site.write_text(SCENARIO + '[[policy]]\nkind = "SP"\nprocessor_partitions = 2\ndisk_partitions = 2\n')

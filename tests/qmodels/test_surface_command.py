@@ -172,7 +172,7 @@ class TestTheBestAllotment:
         assert "best of those:" in run("QCRD-2", *some, *more)[0]
         assert "best of up to 128 processors and 32 disks:" in run("QCRD-2")[0]
 
-    @pytest.mark.thorough
+    @pytest.mark.thorough(but=["None"])
     @pytest.mark.parametrize("budget", [700, 3000, None])
     def test_among_very_many_is_near_the_best_and_says_that_not_all_were_tried(self, run, tmp_path, budget):
         path = tmp_path / "large.toml"
@@ -265,7 +265,6 @@ class TestRuns:
         ):
             assert said in out, said
 
-    @pytest.mark.thorough
     def test_inside_the_measured_box_carry_no_star(self, run, runs):
         out, _, _ = run(runs, "--processors", "2,4", "--disks", "1,2")
         table = out.partition("disks across\n")[2].partition("\n\n")[0]
@@ -343,7 +342,6 @@ class TestRuns:
         ]
         assert subject.measured[0, 2] == pytest.approx(2 * 3.0 + 91.0, rel=0.03)
 
-    @pytest.mark.thorough
     def test_of_which_none_is_whole_are_drawn_without_points(self, run, tmp_path, monkeypatch):
         monkeypatch.setattr(surface_files, "_DPI", 30)
         lines = ["program,phase,kind,p,d,seconds"]
@@ -558,7 +556,6 @@ class TestTheFolder:
         run(trace, "--gap", 5, "-o", tmp_path / "out")
         assert {"execution.png", "gaps.png", "signature.png"} <= listed(tmp_path / "out")
 
-    @pytest.mark.thorough
     def test_of_a_single_row_leaves_the_surface_out_and_says_so(self, run, tmp_path):
         _, err, code = run("QCRD-2", "--disks", "4", "-o", tmp_path)
         assert code == 0

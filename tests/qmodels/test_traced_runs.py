@@ -239,7 +239,6 @@ class TestDarshanLogs:
         (found,) = read_traced_runs(tmp_path, choices=RunChoices(disks=2))
         assert found.table.programs == ("solver",)
 
-    @pytest.mark.thorough
     def test_of_one_process_each_are_joined_by_job_where_they_overlap(self, maker, tmp_path):
         """Without MPI each process has a log of its own, of one process."""
         lib = maker.library()

@@ -343,7 +343,6 @@ class TestOwnStrategies:
         assert re.search(r"strategy last, asked for \d+ node", said)
         assert says.partition("{n}")[0] in said
 
-    @pytest.mark.thorough
     def test_one_that_never_answers_is_stopped_with_its_line(self, folder):
         (folder / "own_endless.py").write_text(
             self.GOOD.replace("return np", "while True:\n            pass\n        return np")

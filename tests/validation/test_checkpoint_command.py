@@ -160,7 +160,6 @@ def made_timeline(folder):
     return file
 
 
-@pytest.mark.thorough
 def test_checkpoints_found_in_a_trace_take_the_place_of_options(tmp_path):
     words = [
         "checkpoint",

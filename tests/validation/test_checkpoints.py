@@ -100,7 +100,7 @@ def judged(found, goodput, least=0.0):
     return abs(found.goodput.z_score(goodput)) < 3.5 or abs(found.goodput.mean - goodput) < least
 
 
-@pytest.mark.thorough(first=1)
+@pytest.mark.thorough(first=1, but=["job2-3-0.73971208"])
 @pytest.mark.parametrize(
     ("job", "n", "goodput"),
     [

@@ -47,7 +47,6 @@ def scenario(folder, process, added=""):
 TIDES = MAP.modulated([[0.0, 0.05], [0.05, 0.0]], rates=[1.8, 0.2])
 
 
-@pytest.mark.thorough
 def test_correlated_arrivals_are_told_in_seconds(tmp_path):
     study = run_study(scenario(tmp_path, TIDES))
     (said,) = [warning for warning in study.warnings if "dependence" in warning]

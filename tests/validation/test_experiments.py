@@ -105,7 +105,6 @@ def test_the_claims_of_the_paper_hold_on_the_reference_workload(outcomes):
     ]
 
 
-@pytest.mark.thorough
 def test_the_cases_of_figure_seven_are_independent_and_widened_for_their_number(monkeypatch):
     drawn = []
 
@@ -168,7 +167,6 @@ def test_figure_six_holds_in_full_and_figure_seven_but_for_time_sharing_being_so
     assert agrees.detail.startswith("120 of 120 points")
 
 
-@pytest.mark.thorough
 def test_a_claim_that_does_not_hold_is_found_out(fig6):
     """Swap two policies in the table: the order that R-49 speaks of is broken."""
     from validation.papers.rosti.figures import _space_claims
@@ -191,7 +189,6 @@ def test_a_prediction_that_is_off_is_found_out(fig6):
     assert [f.holds for f in load_sweep.agreement(shifted)] == [True, False]
 
 
-@pytest.mark.thorough
 def test_policies_at_the_same_place_of_the_sweep_meet_the_same_jobs():
     """Common random numbers: a longer list of policies changes no simulated point."""
     machine, work, options = reference_machine(), reference_workload(), RunOptions(quick=True)
@@ -222,7 +219,7 @@ def test_the_gain_of_the_sweep_is_that_of_the_closed_network(outcomes):
     assert row.gain.to_numpy() == pytest.approx(gain, rel=1e-12)
 
 
-@pytest.mark.thorough
+@pytest.mark.thorough(but=["rosti-fig6"])
 @pytest.mark.parametrize("name", one_in_the_gate(NAMES, GATE))
 def test_every_figure_has_four_panels_with_curves_points_and_units(outcomes, name):
     figure = outcomes[name].figure()

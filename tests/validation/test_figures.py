@@ -207,7 +207,6 @@ class TestComparisonsOfRuns:
         run = SimpleNamespace(phases=phases, start=0, finish=250_000, job="job 3")
         assert problems(phase_strip(run).figure) == []
 
-    @pytest.mark.thorough
     def test_of_a_cluster(self):
         parts = ("queueing", "paging", "barrier", "migration", "slower_nodes")
         known = {
@@ -230,7 +229,6 @@ class TestComparisonsOfRuns:
         assert ax.get_xlabel() == "time [h], dashed: the last arrival"
         assert problems(ax.figure) == []
 
-    @pytest.mark.thorough
     def test_of_slices(self):
         shapes = [(1, 1, 1), (1, 1, 2), (1, 2, 2), (2, 2, 2), (2, 2, 4), (2, 4, 4)]
         runs = [SimpleNamespace(shape=s, wait=estimate(3.0 * k, 2.0)) for k, s in enumerate(shapes, 1)]
@@ -247,7 +245,6 @@ class TestComparisonsOfRuns:
         assert problems(waits_by_slice(study).figure) == []
         assert problems(largest_utilisation(study).figure) == []
 
-    @pytest.mark.thorough
     def test_of_ways_to_write_checkpoints(self):
         intervals = np.geomspace(300.0, 90_000.0, 30)
         played = SimpleNamespace(goodput=estimate(0.9, 0.2), percentile=lambda q: 4000.0 * q)

@@ -262,7 +262,6 @@ def test_predictions_that_take_long_are_made_where_they_are_asked_for(tmp_path, 
         assert invoked(register, *words, tmp_path / "plan.toml").exit_code == 0
 
 
-@pytest.mark.thorough
 def test_thousands_of_simulated_runs_are_not_begun_unasked(tmp_path):
     fractions = ", ".join(f"{(i + 1) / 2002:.6f}" for i in range(2000))
     text = STUDY.replace("capacity_fractions = [0.3]", f"capacity_fractions = [{fractions}]")

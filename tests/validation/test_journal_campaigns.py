@@ -136,7 +136,7 @@ def test_all_commands_break_off_into_one_journal_and_each_takes_away_what_is_its
         shutil.rmtree(target) if target.is_dir() else target.unlink()
 
 
-@pytest.mark.thorough
+@pytest.mark.thorough(but=["validate"])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_another_seed_or_value_of_a_command_leaves_what_the_first_had_finished(inputs, monkeypatch, name):
     Journal(inputs / "t.csv.journal", version="1").close()
@@ -148,7 +148,6 @@ def test_another_seed_or_value_of_a_command_leaves_what_the_first_had_finished(i
     assert not (inputs / "t.csv.journal").exists()
 
 
-@pytest.mark.thorough
 def test_a_scenario_that_was_changed_leaves_the_runs_of_the_one_before(inputs, monkeypatch):
     Journal(inputs / "t.csv.journal", version="1").close()
     broken_off(COMMANDS["what-if"], monkeypatch)

@@ -211,7 +211,6 @@ def test_a_table_that_only_one_reading_gives_fails_as_a_whole_and_the_nearest_is
     assert len(judged) == 4 * 4 + 2
 
 
-@pytest.mark.thorough
 def test_right_orders_with_columns_out_of_proportion_hold_as_orders_and_fail_as_times(planted):
     """Outside the one scale factor: each column has a unit of its own."""
     services = printed() * np.exp(0.4 * np.arange(6))[:, None, None]

@@ -204,7 +204,6 @@ def test_the_utilisation_of_the_trials_is_that_of_a_comparison_on_the_same_jobs(
     assert found.trial == pytest.approx(np.mean(uses), rel=1e-12)
 
 
-@pytest.mark.thorough
 def test_the_same_can_be_played_with_fluids():
     plan = Plan(
         io_share=0.4,

@@ -166,7 +166,7 @@ class TestOneRun:
         run = play(one(), JobStream(arrivals=[0.2, 7.5], sizes=[2, 2]))
         assert run.start.tolist() == [1, 8]
 
-    @pytest.mark.thorough(first=1)
+    @pytest.mark.thorough(first=1, but=["none-conservative"])
     @pytest.mark.parametrize("discipline", disciplines_by_number())
     @pytest.mark.parametrize("network", NETWORKS)
     def test_every_discipline_finishes_every_job(self, discipline, network):

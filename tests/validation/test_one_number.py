@@ -206,7 +206,7 @@ class TestOfAStudy:
                 assert same(stated[1], error)
             assert best.error == pytest.approx(error, rel=1e-9)
 
-    @pytest.mark.thorough
+    @pytest.mark.thorough(but=["log"])
     def test_is_the_error_that_a_band_shows(self, written):
         study, out, _ = written
         names = ("mean_response_s", "stated_error")

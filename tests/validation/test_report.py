@@ -134,7 +134,6 @@ def test_a_figure_says_which_curve_is_lowest(study, text):
     assert f"{best.label} with" in answer
 
 
-@pytest.mark.thorough
 def test_a_report_puts_the_worst_warnings_below_the_findings_and_marks_ties(study, tmp_path):
     worst = "The programs' times were multiplied by 263.8"
     doubtful = replace(study, warnings=(worst, "second", "third", "light"), grave=3)

@@ -179,7 +179,6 @@ def test_jobs_that_cannot_be_used_are_counted_by_their_fault():
         site_log(JobLog("made", columns | {"wait": [-1] * 5}))
 
 
-@pytest.mark.thorough
 def test_command_writes_page_and_json(tmp_path):
     log, folder = tmp_path / "log.swf", tmp_path / "report"
     table = made_log(months=2).jobs

@@ -72,7 +72,6 @@ def test_times_are_in_words_where_jobs_hold_for_a_time():
     assert "holding times" not in done.output
 
 
-@pytest.mark.thorough
 def test_a_log_becomes_slices_by_a_rule_that_is_stated(log, tmp_path):
     plan = planned(pod={"blocks": "4x3x2"}, jobs={"log": str(log)})
     assert plan.processors == 2  # the largest job, of 48, just fits

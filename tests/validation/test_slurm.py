@@ -55,7 +55,6 @@ def test_the_command_prints_the_lines_below_its_advice():
     assert "PartitionName=sp Nodes=ALL Default=YES MinNodes=64 MaxNodes=64" in done.stdout
 
 
-@pytest.mark.thorough
 def test_a_row_draws_the_same_jobs_again_with_the_load_and_the_variance_that_it_names():
     row = Row("SP(4,1)", 0.7, 3.0, 2.0, jobs=40_000)
     jobs = row.drawn_jobs()

@@ -114,7 +114,6 @@ def test_the_paragraph_says_how_far_to_trust_it_and_what_more_would_cost(study):
         assert ("agree within" in said) == (abs(trial.corrected - mean) <= both)
 
 
-@pytest.mark.thorough
 def test_a_step_has_one_percentage_in_the_figure_the_paragraph_and_the_table(study):
     """2.4 % of the time on the mesh is 2.5 % of the time without it: one of them is said."""
     [trial] = study.trials
@@ -129,7 +128,6 @@ def test_a_step_has_one_percentage_in_the_figure_the_paragraph_and_the_table(stu
     assert float(against[before][:-1]) == pytest.approx(-float(drawn["S4"][:-1]), abs=1e-9)
 
 
-@pytest.mark.thorough
 def test_the_prediction_is_told_with_and_without_calibration_and_why_another_table_differs(study):
     [trial] = study.trials
     said = trial.trust()

@@ -129,7 +129,6 @@ def test_allocations_are_those_of_compare_strategies(allocation):
         assert found.service_half_width[name] == run["service"].half_width
 
 
-@pytest.mark.thorough
 def test_a_row_for_each_run_and_a_journal_that_is_kept(allocation, tmp_path):
     journal = tmp_path / "my.journal"
     runs = table(called(allocation, "traffic.io_share=0,1", "-j", 1, "--runs", "--journal", journal))

@@ -268,7 +268,6 @@ def test_a_mean_of_the_control_that_was_played_widens_the_interval_by_its_own_er
     assert played.half_width > exact.half_width
 
 
-@pytest.mark.thorough
 def test_a_point_that_another_process_reads_has_the_same_replications():
     speeds = (1e-5, 2e-5, 2.5e-5, 3e-5)
     point = TrialPoint(cell=Cell.of(**SMALL), arrival_rate=1e-5, speeds=speeds, jobs=20, warm_up=5)

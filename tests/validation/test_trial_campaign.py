@@ -97,7 +97,6 @@ def test_a_quick_run_has_every_policy_and_judges_what_the_specification_asks():
     assert (found.table.corrected_half_width > 0.0).all()
 
 
-@pytest.mark.thorough
 def test_the_campaign_and_what_it_leaves_out_are_the_grid():
     parts = campaign_parts()
     names = [part.cell.name for part in parts]

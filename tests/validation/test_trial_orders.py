@@ -136,7 +136,6 @@ def test_open_strategies_get_more_runs_until_the_most_and_none_is_run_twice(comp
     assert frame["arrival_rate"].nunique() == 1
 
 
-@pytest.mark.thorough
 def test_the_prediction_is_that_of_equal_shares_times_the_factor_of_the_shares(compared):
     frame, _ = compared(1.5, 1)
     ratio = (1.0 + frame["error"]) / (1.0 + frame["error_equal_shares"])

@@ -62,7 +62,6 @@ def test_the_section_has_errors_ranks_the_worst_and_what_was_not_run(recorded):
     assert "SP(4,1) 1:1 N=12, " in left
 
 
-@pytest.mark.thorough
 def test_cells_that_a_grid_on_record_has_were_run(tmp_path):
     table = pd.DataFrame({"cell": [], "policy": [], "strategy": []})
     for name, cells in (("trial", []), ("trial-grid-16x22", grid_names()[50:])):

@@ -69,6 +69,16 @@ _OTHER_UNIT = re.compile(
     r"|_([mun]s|[mun]secs?|hrs?)$|(milli|micro|nano)s|(^|[_ ])(minutes|hours|days)$",
     re.IGNORECASE,
 )
+#: Words that end such names otherwise (``time-ms``, ``wallMs``, ``t_us_mean``), those that follow a time
+#: (``wall_h``), what names seconds, and what may stand behind a unit.
+_UNIT = re.compile(r"[mnuµμ]s|[mnu]secs?|(milli|micro|nano)s|minutes?|mins|hours?|hrs?|days?")
+_SHORT_UNIT = re.compile(r"[hd]")
+_TIMES = frozenset({"t", "time", "wall", "walltime", "elapsed", "runtime", "duration"})
+_SECONDS = frozenset({"s", "sec", "secs", "second", "seconds"})
+_SUMMARIES = frozenset({"mean", "avg", "average", "median", "min", "max", "std", "total", "sum"})
+#: Names of what grows as a program gets faster.
+_RATE = re.compile(r"speed[ _-]?up|efficiency|flops|throughput|bandwidth", re.IGNORECASE)
+_A_SECOND = re.compile(r"(/|per[ _-]?) *s(ec(ond)?)?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -113,7 +123,7 @@ class RunColumns:
             for part in self.parts(header) if key == "seconds" else [name]:
                 if part not in header:
                     raise name_column(file, part, header)
-                if key == "seconds" and _OTHER_UNIT.search(part):
+                if key == "seconds" and _is_no_second(part, alone=part == name):
                     raise TraceFormatError(
                         file,
                         f"the column {part!r:.60} is by its name not in seconds; convert it, and its name",
@@ -178,6 +188,25 @@ class RunColumns:
                 "of them would do cannot be learnt from it."
             )
         return tuple(found)
+
+
+def _is_no_second(name: str, *, alone: bool) -> bool:
+    """Return whether a column is by its name not in seconds; of several that are joined, not by one word."""
+    if _OTHER_UNIT.search(name) or _A_SECOND.search(name):
+        return True
+    words = re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    if _SECONDS.intersection(words):
+        return False
+    if "per" in words:  # seconds a nanosecond are seconds, nanoseconds a day are none
+        words = words[: words.index("per")]
+    while len(words) > 1 and words[-1] in _SUMMARIES:
+        words.pop()
+    if _RATE.search(name):
+        return True
+    if not words or (len(words) == 1 and not alone):
+        return False
+    of_a_time = bool(_TIMES.intersection(words[:-1]))
+    return bool(_UNIT.fullmatch(words[-1]) or (of_a_time and _SHORT_UNIT.fullmatch(words[-1])))
 
 
 def unread_note(

@@ -425,7 +425,10 @@ def _change_of_forecasts(
         (fitted,) = fit_runs(_RunFrame(frame)).values()
         predicted = fitted.predict(*target, level=level, of="mean")
         if np.ma.getmaskarray(predicted.time)[0]:
-            raise ModelError(f"{name}: {fitted.unidentified[0]}; run both releases at the target")
+            at = np.array([target[0]]), np.array([target[1]])
+            left_open = next(one for one in fitted.components if not one.design.known(*at)[0])
+            doubt = next(left_open.design.doubts(left_open.posterior))
+            raise ModelError(f"{name}, {left_open.label}: {doubt}; or run both releases at the target")
         middles.append(math.log(predicted.time.data[0]))
         width = math.log(predicted.time_high[0] / predicted.time_low[0])
         errors.append(width / (2.0 * float(stats.norm.ppf(0.5 + level / 2.0))))

@@ -88,6 +88,13 @@ class TestKnownAnswers:
         assert found.main[0].ratio == pytest.approx(1.5, rel=0.02)
         assert "run both there" in found.remarks[0]
 
+    def test_a_refusal_to_forecast_names_what_was_not_varied(self):
+        """Two numbers of disks were run; that every run had two processors leaves it open."""
+        rows = [("s", 1, "io", 2, d, 8.0 / d, r) for d in (1, 2) for r in (1, 2)]
+        few = RunTable(pd.DataFrame(rows, columns=[*COLUMNS, "repeat"]))
+        with pytest.raises(ModelError, match=r"s, phase 1 io: every run has p = 2, .* run both releases at"):
+            compare_runs(few, few, target=(8, 2))
+
     def test_changing_the_unit_of_time_changes_nothing(self, rng):
         old, new = (release((1, 1, 1), noise=0.05, rng=rng) for _ in range(2))
         hours = [RunTable(t.frame.assign(seconds=t.frame["seconds"] / 3600)) for t in (old, new)]

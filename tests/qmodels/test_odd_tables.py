@@ -23,7 +23,23 @@ def test_an_odd_table_is_refused_or_read_rightly(accident, tmp_path):
     assert changed
 
 
-@pytest.mark.parametrize("name", ["time_ms", "walltime [min]", "elapsed (us)", "t in hours", "milliseconds"])
+OTHERS = ["time_ms", "walltime [min]", "elapsed (us)", "t in hours", "milliseconds"]
+MORE = [
+    "time ms",
+    "time/ms",
+    "wallMs",
+    "ms",
+    "time_µs",
+    "t_us_mean",
+    "wall_h",
+    "duration_mins",
+    "ns/day",
+    "ns_per_day",
+]
+RATES = ["speedup", "Speed-up (mean)", "parallel efficiency", "GFLOPS", "MB/s", "steps_per_second"]
+
+
+@pytest.mark.parametrize("name", [*OTHERS, *MORE, *RATES])
 def test_a_column_in_another_unit_is_refused_by_its_name(tmp_path, name):
     path = tmp_path / "runs.csv"
     path.write_text(f"np,{name}\n1,4\n2,3\n4,2\n")
@@ -31,7 +47,9 @@ def test_a_column_in_another_unit_is_refused_by_its_name(tmp_path, name):
         read_runs(path, columns={"p": "np", "seconds": name})
 
 
-@pytest.mark.parametrize("name", ["time_s", "Time (seconds)", "t [sec]", "items", "per-ns", "t_min"])
+@pytest.mark.parametrize(
+    "name", ["time_s", "Time (seconds)", "t [sec]", "items", "per-ns", "t_min", "s/day", "time_p50", "h"]
+)
 def test_other_names_of_columns_are_not(tmp_path, name):
     path = tmp_path / "runs.csv"
     path.write_text(f"np,{name}\n1,4\n2,3\n4,2\n")

@@ -439,3 +439,15 @@ def test_terms_in_unlike_units_are_fitted_as_by_least_squares(rng):
     expected, squares, *_ = np.linalg.lstsq((columns / about * root).T, target * root, rcond=None)
     assert found.shares * unit == pytest.approx(np.stack([expected, expected]), rel=1e-8)
     assert found.squares == pytest.approx(np.full(2, squares[0]), rel=1e-8)
+
+
+def test_the_order_of_rows_of_phases_by_name_does_not_matter():
+    rows = [("s", p, 1, y, name) for name, y in (("solve", 9.0), ("io", 2.0)) for p in (1, 2, 4, 8)]
+    frame = pd.DataFrame(rows, columns=["program", "p", "d", "seconds", "phase_name"])
+    frame["seconds"] = frame["seconds"] / frame["p"] + [0.3, 0.2, 0.5, 0.1] * 2
+    said = []
+    for names in (["solve", "io"], ["io", "solve"]):
+        numbered = frame.assign(phase=[names.index(name) + 1 for name in frame["phase_name"]], kind="cpu")
+        found = fit_runs(RunTable(numbered.sort_values("phase")), draws=100)["s"].predict(64, 1)
+        said.append([found.time.data[0], found.time_low[0], found.time_high[0]])
+    assert said[1] == pytest.approx(said[0], rel=1e-9)

@@ -32,6 +32,12 @@ def fit_of_the_task(*grid):
     return fit(grid=grid, rng=np.random.default_rng(20261121))
 
 
+def test_a_refusal_names_what_the_runs_must_vary_not_what_was_varied_twice():
+    """Four processors in every run leave it open; that two numbers of disks were run does not."""
+    with pytest.raises(ModelError, match=r"phase 1 io: every run has p = 4.*add runs with another p"):
+        _ = fit({"io": TASK["io"]}, [(4, 1), (4, 2)]).program
+
+
 TOGETHER = tuple((k, k) for k in (1, 2, 4, 8))
 ON_ONE_DISK = [(p, 1) for p in (1, 2, 4, 8, 16)]
 

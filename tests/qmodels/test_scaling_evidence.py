@@ -291,3 +291,14 @@ class TestTheDraws:
 def test_noise_free_runs_leave_the_least_noise_that_is_tried():
     (fitted,) = fit_runs(measured(SPECIFIED["task"], GRID, repeats=1)).values()
     assert [component.sigma for component in fitted.components] == [SIGMAS[0]] * 2
+
+
+def test_of_very_many_laws_that_fit_exactly_the_same_are_kept_in_any_unit_of_time():
+    """Rounding chose them: a forecast in milliseconds and one in seconds had intervals 6 % apart."""
+    p, seconds = (
+        np.array([2.0, 4.0, 6.0]),
+        np.array([34.38258258078877, 18.667882332853114, 13.471092403865613]),
+    )
+    kept = [weigh(library("io", Scale(2.0)), pooled(p, np.ones(3), unit * seconds)) for unit in (1.0, 1e-3)]
+    assert np.array_equal(kept[0].terms, kept[1].terms)
+    assert np.array_equal(kept[0].sigma, kept[1].sigma)

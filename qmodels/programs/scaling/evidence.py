@@ -98,7 +98,8 @@ def weigh(lib: Library, runs: Pooled) -> Weighed:
     parts = []
     for laws, rough, (law, sigma) in zip(groups, floors, kept, strict=True):
         if law.size > _MOST_PAIRS:
-            top = np.sort(np.argsort(-rough[law, sigma], kind="stable")[:_MOST_PAIRS])
+            likeness = np.round(rough[law, sigma], 6)  # in one order, see `promising`
+            top = np.sort(np.argsort(-likeness, kind="stable")[:_MOST_PAIRS])
             law, sigma = law[top], sigma[top]
         if law.size:
             sigma = np.nonzero(likely)[0][sigma]

@@ -198,10 +198,12 @@ def _fit_program(
             replace(runs, log_time=runs.log_time + one.moved)
             for runs, one in zip(timings, sized, strict=True)
         ]
+    # Phases by name are numbered in the order of the rows, which must not decide what is drawn.
+    by_name = sorted(range(len(parts)), key=lambda i: names.get(parts[i][:2], ""))
+    streams = [by_name.index(place) for place in range(len(parts))]
+    settled_bursts = settled(weighed, timings, draws=draws, seed=seed, streams=streams)
     components = []
-    for place, ((number, kind, one), posterior) in enumerate(
-        zip(parts, settled(weighed, timings, draws=draws, seed=seed), strict=True)
-    ):
+    for place, ((number, kind, one), posterior) in enumerate(zip(parts, settled_bursts, strict=True)):
         fitted = sized[place].fitted[one.place()] if sized else posterior.seconds(one.p, one.d)
         component = _component(number, kind, one, posterior, fitted, names.get((number, kind), ""))
         components.append(component)

@@ -144,23 +144,26 @@ class Design:
         str
             A sentence.
         """
-        for name in ("p",) if self.kind == "cpu" else ("d", "p"):
-            levels = np.unique(self.p if name == "p" else self.d)
-            if levels.size == 1:
+        factors = ("p",) if self.kind == "cpu" else ("d", "p")
+        levels = {name: np.unique(self.p if name == "p" else self.d) for name in factors}
+        # First what leaves the burst undetermined: refusals give the first of these sentences.
+        for name, run in levels.items():
+            if run.size == 1:
                 yield (
-                    f"every run has {name} = {levels[0]:g}, so what more {_UNITS[name]} do cannot "
+                    f"every run has {name} = {run[0]:g}, so what more {_UNITS[name]} do cannot "
                     f"be told; add runs with another {name}"
-                )
-            elif levels.size == 2:
-                yield (
-                    f"only {name} = {levels[0]:g} and {levels[1]:g} were run, so the shape over "
-                    f"{_UNITS[name]} is assumed, not seen; add a third {name}"
                 )
         if self.slope is not None:
             grew = f"p/d = {self.p[0] / self.d[0]:g} in every run"
             if abs(self.slope - 1.0) > _EQUAL:
                 grew = "p and d only changed together"
             yield (f"{grew}, so processors and disks cannot be told apart; vary one of them alone")
+        for name, run in levels.items():
+            if run.size == 2:
+                yield (
+                    f"only {name} = {run[0]:g} and {run[1]:g} were run, so the shape over "
+                    f"{_UNITS[name]} is assumed, not seen; add a third {name}"
+                )
         if self.kind == "io" and self.determined:
             yield from self._limits_never_met(posterior)
 

@@ -73,7 +73,14 @@ class Posterior:
         return np.asarray(self.centre @ self.library.values(p, d))
 
 
-def settled(weighed: Sequence[Weighed], runs: Sequence[Pooled], *, draws: int, seed: int) -> list[Posterior]:
+def settled(
+    weighed: Sequence[Weighed],
+    runs: Sequence[Pooled],
+    *,
+    draws: int,
+    seed: int,
+    streams: Sequence[int] | None = None,
+) -> list[Posterior]:
     """Return the laws of all bursts of a program, their noise settled together.
 
     The logarithms of their relative noise are normal about a common centre, both unknown: a burst measured
@@ -89,12 +96,14 @@ def settled(weighed: Sequence[Weighed], runs: Sequence[Pooled], *, draws: int, s
         Draws of each burst.
     seed : int
         Of the draws.
+    streams : sequence of int, optional
+        Number of the random stream of each burst; by default its place.
     """
     posteriors = []
     weighed = [one.with_odds() for one in weighed]
-    pairs = zip(weighed, runs, _log_noise_posterior(weighed), strict=True)
-    for place, (one, timed, noise) in enumerate(pairs):
-        rng = np.random.default_rng([seed, place])
+    numbers = range(len(weighed)) if streams is None else streams
+    for one, timed, stream, noise in zip(weighed, runs, numbers, _log_noise_posterior(weighed), strict=True):
+        rng = np.random.default_rng([seed, stream])
         weights = _weights(one, noise)
         coefficients, sigmas = _coefficient_draws(one, weights, draws, rng)
         # Drawn with the same numbers for every burst: equal runs have one law in the middle.

@@ -121,7 +121,8 @@ def _log_likelihoods(squares: Array, runs: Pooled) -> Array:
     logs = np.full(squares.shape, -math.inf)
     finite = squares < math.inf
     mean_square = (squares[finite] + runs.within) / runs.runs
-    logs[finite] = -0.5 * runs.runs * np.log(mean_square + _ROUNDING)
+    # Exact fits are alike: what rounding leaves of them must not choose among very many.
+    logs[finite] = -0.5 * runs.runs * np.log(np.maximum(mean_square, _ROUNDING))
     return logs
 
 

@@ -293,6 +293,7 @@ def test_noise_free_runs_leave_the_least_noise_that_is_tried():
     assert [component.sigma for component in fitted.components] == [SIGMAS[0]] * 2
 
 
+@pytest.mark.thorough
 def test_of_very_many_laws_that_fit_exactly_the_same_are_kept_in_any_unit_of_time():
     """Rounding chose them: a forecast in milliseconds and one in seconds had intervals 6 % apart."""
     p, seconds = (

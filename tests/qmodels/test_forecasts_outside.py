@@ -96,26 +96,23 @@ def fitted():
     return found
 
 
+@pytest.mark.thorough
 class TestInTheGate:
-    @pytest.mark.thorough
     def test_nine_in_ten_runs_lie_in_their_intervals(self, few_rows):
         size = len(few_rows)
         assert covered(few_rows) >= stats.binom.ppf(0.001, size, 0.85) / size
 
-    @pytest.mark.thorough
     def test_nine_in_ten_runs_of_programs_that_collapse_or_leave_a_node_do(self):
         families = tuple(FAMILIES)[1::4]
         rows = list(campaign(1, seed=32, families=families, runs=(7,), departing=departing))
         assert covered(rows) >= stats.binom.ppf(0.001, len(rows), 0.85) / len(rows)
 
-    @pytest.mark.thorough
     def test_single_values_are_no_worse_than_the_simplest_forms(self, few_rows):
         """In the mean, within what so few differences may be off once in a thousand."""
         for name in RIVALS:
             gain = np.array([row[name] - row["error"] for row in few_rows])
             assert gain.mean() > -3.1 * gain.std(ddof=1) / len(gain) ** 0.5, name
 
-    @pytest.mark.thorough
     def test_the_campaign_would_notice_intervals_that_are_too_narrow(self, few_rows):
         """A tenth of their width holds less than the limit allows."""
         narrow = [row["error"] <= math.log(row["high"] / row["low"]) / 20 for row in few_rows]
@@ -163,10 +160,10 @@ def test_the_record_says_where_its_figures_come_from(name):
     assert all(0.0 <= float(row["covered"]) <= 1.0 for row in rows)
 
 
+@pytest.mark.thorough
 class TestPublicTables:
     """Runs of real codes, held out: nothing was chosen by them. See tests/data/README.md."""
 
-    @pytest.mark.thorough
     def test_lie_in_their_intervals_as_often_as_they_should(self, public):
         inside = [f.time_low[0] <= seen <= f.time_high[0] for *_, seen, f in public]
         for (name, factor, _, seen, f), held in zip(public, inside, strict=True):
@@ -175,7 +172,6 @@ class TestPublicTables:
             print(f"    {ends}{'' if held else ', MISSED'}")
         assert sum(inside) >= stats.binom.ppf(0.01, len(inside), 0.85)
 
-    @pytest.mark.thorough
     def test_come_with_a_warning_where_few_runs_carry_a_far_target(self, public):
         assert all("times beyond them" in " ".join(f.warnings) for *_, f in public)
 

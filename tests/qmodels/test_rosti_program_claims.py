@@ -151,10 +151,10 @@ def test_every_parameter_may_be_random_and_enters_by_its_mean(quantity):
     assert float(scaling.mean_time(4, 1)) == pytest.approx(2.5, rel=1e-12)
 
 
+@pytest.mark.thorough
 class TestAJobTakesThePhasesThatItReaches:
     """R-7. E[T_pd] = sum_n P[N >= n] (E[T_npd^IO] + E[T_npd^CPU])."""
 
-    @pytest.mark.thorough
     @given(programs, st.lists(st.floats(0.0, 1.0), min_size=1, max_size=9), units, units)
     def test_when_the_number_of_phases_has_any_law(self, phases, raw, p, d):
         pmf = (np.array(raw) + 1e-3) / (np.array(raw) + 1e-3).sum()
@@ -163,7 +163,6 @@ class TestAJobTakesThePhasesThatItReaches:
         assert float(program.mean_time(p, d)) == pytest.approx(expected, rel=1e-12)
         assert program.mean_phases == pytest.approx(pmf @ np.arange(1, pmf.size + 1))
 
-    @pytest.mark.thorough
     @given(programs, st.floats(1.0, 12.0), units, units)
     def test_when_it_is_geometric_without_truncation(self, phases, mean, p, d):
         program = Program(phases, phase_count=Geometric(mean))
@@ -171,7 +170,6 @@ class TestAJobTakesThePhasesThatItReaches:
         assert float(program.mean_time(p, d)) == pytest.approx(expected, rel=1e-11)
         assert program.mean_phases == mean
 
-    @pytest.mark.thorough
     def test_when_it_is_a_stopping_time_of_simulated_runs(self, rng):
         """It may look back: here a run stops after its first long phase."""
         n, stop = 100_000, 0.2

@@ -114,8 +114,8 @@ class TestWithoutNoise:
             assert hours.coefficients[name] * 3600 == pytest.approx(value, rel=1e-9)
 
 
+@pytest.mark.thorough
 class TestPhasesThatRepeat:
-    @pytest.mark.thorough
     def test_need_to_be_measured_only_once(self):
         """R-22. Noise-free: one instance of the unique phase tells as much as all of them."""
 
@@ -133,7 +133,6 @@ class TestPhasesThatRepeat:
             expected = float(from_all.mean_time(p, d))
             assert float(from_one.mean_time(p, d)) == pytest.approx(expected, rel=1e-12)
 
-    @pytest.mark.thorough
     def test_gain_from_each_others_noise(self, rng):
         """Twelve phases of two runs each know their noise; one phase of two runs does not."""
         grid = [(1, 1), (2, 1), (4, 1), (8, 1), (16, 1)]

@@ -160,8 +160,8 @@ def test_a_single_run_leaves_both_open(rng):
         _ = fitted.program
 
 
+@pytest.mark.thorough
 class TestProcessorsAndDisksThatOnlyGrewTogether:
-    @pytest.mark.thorough
     def test_cannot_be_told_apart(self):
         fitted = fit_of_the_task(*TOGETHER)
         (verdict,) = fitted.unidentified
@@ -171,7 +171,6 @@ class TestProcessorsAndDisksThatOnlyGrewTogether:
         with pytest.raises(ModelError, match="vary one of them alone"):
             _ = fitted.program
 
-    @pytest.mark.thorough
     def test_the_envelope_holds_what_each_alone_would_give(self, rng):
         """I/O by the processors or by the disks: 40/p or 40/d beside 5 + 90/p of computation."""
         truth = {"cpu": lambda p, d: 5 + 90 / p, "io": lambda p, d: 40 / np.minimum(p, d)}
@@ -182,14 +181,12 @@ class TestProcessorsAndDisksThatOnlyGrewTogether:
             assert found.time_low[i] < 5 + 90 / p + 40 / max(p, d)
             assert found.time_high[i] > 5 + 90 / p + 40 / min(p, d)
 
-    @pytest.mark.thorough
     def test_with_four_processors_a_disk_the_ratio_is_named(self, rng):
         fitted = fit(grid=[(4 * k, k) for k in (1, 2, 4)], rng=rng)
         assert any("p/d = 4 in every run" in text for text in fitted.unidentified)
         assert fitted.predict(64, 16).mark.tolist() == ["extrapolated"]
         assert fitted.predict(64, 64).mark.tolist() == ["not identifiable"]
 
-    @pytest.mark.thorough
     def test_one_run_off_the_line_tells_them_apart(self, rng):
         fitted = fit(grid=[(1, 1), (2, 2), (4, 4), (8, 8), (8, 1)], rng=rng)
         assert fitted.predict(64, 64).mark.tolist() == ["extrapolated"]

@@ -166,8 +166,8 @@ def test_with_the_simplest_forms_phases_predict_no_better_than_totals():
     assert gap.mean(axis=0)[1] > half[1]
 
 
+@pytest.mark.thorough
 class TestInTheGate:
-    @pytest.mark.thorough
     def test_the_task_is_predicted_within_its_limits_and_far_better_than_by_amdahl(self):
         """R-21, and number 1 of the specification."""
         found = Campaign(SPECIFIED["task"], 12)
@@ -176,7 +176,6 @@ class TestInTheGate:
         assert mean + half < -0.5
         assert np.all(found.coverage >= at_least(0.80, 12))
 
-    @pytest.mark.thorough
     def test_random_programs_are_predicted_within_their_limits_and_covered(self):
         """Numbers 2 and 3."""
         found = Campaign(random_truth, 20)
@@ -187,25 +186,21 @@ class TestInTheGate:
         assert np.all(found.coverage <= at_most(0.96, 20))
         assert np.all(np.median(found.widths, axis=0) <= [2.0, 3.0])
 
-    @pytest.mark.thorough
     @pytest.mark.parametrize("name", ["comm", "peak", "outside"])
     def test_intervals_hold_what_shows_only_outside_the_measured_box(self, name):
         assert np.all(few(name).coverage >= at_least(0.80, 8))
 
-    @pytest.mark.thorough
     def test_intervals_stay_honest_for_programs_outside_the_library(self):
         for name in FARTHEST:
             found = Campaign(FRESH[name], 4)
             assert found.coverage.mean() >= at_least(0.80, 4), name
 
-    @pytest.mark.thorough
     def test_eight_runs_without_repeats_do(self):
         """Number 4."""
         found = Campaign(SPECIFIED["task"], 8, grid=EIGHT, repeats=1)
         assert np.all(found.error_with_doubt() <= [0.15, 0.30])
         assert np.all(found.coverage >= at_least(0.85, 8))
 
-    @pytest.mark.thorough
     def test_the_disks_that_processors_feed_are_found_within_a_step_of_the_grid(self, rng):
         """Number 7."""
         io = {"io": SPECIFIED["task"]["io"]}

@@ -61,8 +61,8 @@ def cells(text, title):
     return [[float(x) for x in re.findall(r"-?\d+\.?\d*(?:e[-+]?\d+)?", row)] for row in block]
 
 
+@pytest.mark.thorough
 class TestSpeedups:
-    @pytest.mark.thorough
     def test_are_one_number_in_every_artefact(self, artefacts):
         """(64,8) was 12.35 in the terminal and in forecast.csv, 12.27 on the page and drawn."""
         expected = grid(artefacts["forecast"], "speedup")
@@ -74,13 +74,11 @@ class TestSpeedups:
         # of each cell the speedup and the ends of its interval
         assert np.array(rows)[:, 1::3] == pytest.approx(expected, rel=6e-4)
 
-    @pytest.mark.thorough
     def test_have_one_interval_in_every_artefact(self, artefacts):
         for end in ("low", "high"):
             expected = grid(artefacts["forecast"], f"speedup_{end}")
             assert np.array(artefacts["data"][end]) == pytest.approx(expected, rel=1e-5)
 
-    @pytest.mark.thorough
     def test_of_the_target_and_the_best_are_those_of_the_surface(self, artefacts):
         record, forecast = artefacts["record"], artefacts["forecast"]
         at = forecast.set_index(["processors", "disks"]).loc[(64, 8)]
@@ -93,7 +91,6 @@ class TestSpeedups:
         assert best["speedup"] == pytest.approx(record["fit"]["best"]["speedup"], rel=1e-9)
         assert last["speedup"] == pytest.approx(record["path"][-1]["speedup"], rel=1e-9)
 
-    @pytest.mark.thorough
     def test_of_the_figure_are_those_of_the_tables(self, artefacts):
         surface = artefacts["surface"]
         inside = surface[(surface["processors"] <= 16) & (surface["disks"] <= 4)]["speedup"].max()
@@ -111,8 +108,8 @@ def test_the_time_on_one_processor_is_one_number(artefacts):
     assert artefacts["data"]["time"][0][0] == pytest.approx(on_one["time"], rel=1e-5)
 
 
+@pytest.mark.thorough
 class TestWhatWasMeasured:
-    @pytest.mark.thorough
     def test_stands_beside_what_is_fitted_in_every_artefact(self, artefacts):
         measured = artefacts["measured"]
         rows = artefacts["record"]["fit"]["measured"]
@@ -127,7 +124,6 @@ class TestWhatWasMeasured:
             assert seen == pytest.approx(known.loc[(p, d), "measured_time"], rel=6e-4)
             assert fitted == pytest.approx(known.loc[(p, d), "time"], rel=6e-4)
 
-    @pytest.mark.thorough
     def test_is_marked_alike_where_it_contradicts_the_law(self, artefacts):
         measured = artefacts["measured"]
         odd = measured["contradicts"].tolist()
@@ -138,7 +134,6 @@ class TestWhatWasMeasured:
         assert artefacts["page"].count(">contradicts the law</td>") == sum(odd)
         assert ("red: contradicts the law" in artefacts["titles"]["surface"]) == any(odd)
 
-    @pytest.mark.thorough
     def test_is_warned_of_on_the_page_as_in_the_terminal(self, artefacts):
         fit = artefacts["record"]["fit"]
         warnings = [*fit["cliffs"], *fit["contradictions"]]
@@ -148,8 +143,8 @@ class TestWhatWasMeasured:
             assert f"<li>{text}</li>" in artefacts["page"]
 
 
+@pytest.mark.thorough
 class TestAFirstAnswer:
-    @pytest.mark.thorough
     def test_is_within_the_runs(self, artefacts):
         """It led with 28 processors and 16 disks, where the runs had at most 4 disks."""
         text = artefacts["text"]
@@ -157,12 +152,10 @@ class TestAFirstAnswer:
         assert artefacts["record"]["best"]["disks"] <= 4
         assert artefacts["record"]["beyond"]["disks"] > 4
 
-    @pytest.mark.thorough
     def test_asks_for_a_run_that_the_budget_buys(self, artefacts):
         rows = artefacts["record"]["fit"]["next_run"]["candidates"]
         assert max(row["processors"] + row["disks"] for row in rows) <= BUDGET
 
-    @pytest.mark.thorough
     def test_marks_the_steps_of_the_path_that_are_beyond(self, artefacts):
         path = artefacts["path"]
         beyond = (path["processors"] > 16) | (path["disks"] > 4)

@@ -134,6 +134,7 @@ def test_response_curves_and_their_legend_lie_apart(scale):
     assert problems(response_curves(curves | {"DP(16)": (load, scale + load)}).figure) == []
 
 
+@pytest.mark.thorough
 class TestTheMapOfPolicies:
     def found(self, labels, ties=False):
         shape = np.shape(labels)
@@ -147,7 +148,6 @@ class TestTheMapOfPolicies:
             meanings=("SP(p,d) is space sharing: " + 8 * "words ", "DP(d) is " + 8 * "words "),
         )
 
-    @pytest.mark.thorough
     def test_says_what_its_labels_say(self):
         ax = policy_map(self.found([["SP(1,1)", "DP(16)", "TS(16,16;M=2)", ""]] * 2))
         assert problems(ax.figure) == []
@@ -155,7 +155,6 @@ class TestTheMapOfPolicies:
         assert "SP(p,d) is space sharing: words" in said
         assert "DP(d) is words" in said
 
-    @pytest.mark.thorough
     def test_has_dark_letters_on_light_plates_whatever_the_cell_and_its_hatching(self):
         ax = policy_map(self.found([[f"DP({k})" for k in (1, 2, 4, 8, 16, 32)]] * 3, ties=True))
         for text in ax.texts[:-1]:  # the last is what the labels say

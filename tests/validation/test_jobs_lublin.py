@@ -237,10 +237,10 @@ def drawn():
     return [MODEL.draw(rng=stream(28, i)) for i in range(100)]
 
 
+@pytest.mark.thorough
 class TestAFileOfTheAuthorsProgram:
     """10,000 jobs on 256 nodes that the program of the model's authors wrote."""
 
-    @pytest.mark.thorough
     def test_has_sizes_of_the_same_law(self, file, drawn):
         _, sizes, _ = file
         mine = np.concatenate([jobs.sizes for jobs in drawn[:20]])
@@ -252,7 +252,6 @@ class TestAFileOfTheAuthorsProgram:
         cells = np.array(table)[:, np.sum(table, axis=0) > 100]
         assert stats.chi2_contingency(cells).pvalue > LEVEL
 
-    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("what", "chance"),
         [
@@ -267,7 +266,6 @@ class TestAFileOfTheAuthorsProgram:
             chance = np.mean(what(np.concatenate([jobs.sizes for jobs in drawn])))
         assert stats.binomtest(int(what(sizes).sum()), sizes.size, chance).pvalue > LEVEL
 
-    @pytest.mark.thorough
     @pytest.mark.parametrize(("low", "high"), [(1, 1), (2, 8), (9, 32), (33, 64), (65, 256)])
     def test_has_run_times_of_the_same_law_at_each_size(self, file, drawn, low, high):
         _, sizes, runs = file
@@ -275,7 +273,6 @@ class TestAFileOfTheAuthorsProgram:
         theirs = runs[(sizes >= low) & (sizes <= high)]
         assert stats.ks_2samp(theirs, np.concatenate(mine)).pvalue > LEVEL
 
-    @pytest.mark.thorough
     def test_has_gaps_of_the_same_law_on_the_clock_of_the_day(self, file):
         # The program cuts gaps to whole seconds but not its clock: half a second a job is missing.
         submit = file[0] + 0.5 * np.arange(1, 10_001)
@@ -284,7 +281,6 @@ class TestAFileOfTheAuthorsProgram:
         assert stats.kstest(logs, lambda x: gap.cdf(x) / gap.cdf(13.0)).pvalue > LEVEL
         assert stats.spearmanr(logs[1:], logs[:-1]).pvalue > LEVEL
 
-    @pytest.mark.thorough
     @pytest.mark.parametrize("name", STATISTICS)
     def test_lies_among_streams_of_the_model(self, file, drawn, name):
         values = [STATISTICS[name](*as_the_program(jobs)) for jobs in drawn]
@@ -293,7 +289,6 @@ class TestAFileOfTheAuthorsProgram:
         width = stats.t.isf(LEVEL / 2, n - 1) * np.std(values, ddof=1) * (1 + 1 / n) ** 0.5
         assert abs(STATISTICS[name](*file) - np.mean(values)) < width
 
-    @pytest.mark.thorough
     @pytest.mark.slow
     def test_is_not_the_extreme_one_among_two_thousand(self, file):
         # Of 1,999 streams and the file each is first or last with chance 1 in 1,000.

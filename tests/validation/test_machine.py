@@ -229,6 +229,7 @@ class TestOneRun:
             play(Machine(mesh=Mesh(4, 4), strategy=Moody(), network="none"), jobs)
 
 
+@pytest.mark.thorough
 class TestKnownAnswers:
     """Machines of one-node jobs are queues with formulas; 4 standard errors, fixed seeds."""
 
@@ -242,12 +243,10 @@ class TestKnownAnswers:
             means.append((run.start - run.arrival)[jobs // 4 :].mean())
         return np.mean(means), np.std(means, ddof=1) / math.sqrt(replications)
 
-    @pytest.mark.thorough
     def test_one_node_waits_as_m_m_1(self):
         mean, error = self.waits(1, 2.0, 1.0)
         assert abs(mean - 0.5 / (1 - 0.5)) < 4 * error
 
-    @pytest.mark.thorough
     def test_four_nodes_wait_as_erlang_c_says(self):
         mean, error = self.waits(4, 1.0, 3.0)
         load = 3.0
@@ -256,7 +255,6 @@ class TestKnownAnswers:
         erlang = queued / (sum(terms) + queued)
         assert abs(mean - erlang * 3.0 / (4 - load)) < 4 * error
 
-    @pytest.mark.thorough
     def test_shortest_demand_on_one_node_waits_as_conway_maxwell_and_miller_say(self):
         # W = int lambda E[S^2]/2 / (1 - rho(x))^2 dF(x), rho(x) the load of demands below x.
         load = 0.7

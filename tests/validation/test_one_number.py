@@ -336,6 +336,7 @@ def site(folder):
     return file
 
 
+@pytest.mark.thorough
 class TestOfARecommendation:
     """`predict`, `recommend --map`: terminal, JSON, tables and the map's picture."""
 
@@ -353,7 +354,6 @@ class TestOfARecommendation:
             "map": read(out / "map.csv"),
         }
 
-    @pytest.mark.thorough
     def test_is_the_predicted_time_of_a_policy(self, answers):
         count = 0
         for row in answers["rows"]:
@@ -373,7 +373,6 @@ class TestOfARecommendation:
             count += 1
         assert count > 15
 
-    @pytest.mark.thorough
     def test_is_the_best_of_a_load(self, answers):
         lines = answers["said"].split("\n\n")[0].splitlines()
         for found, text in zip(answers["json"]["recommendations"], lines, strict=True):
@@ -394,7 +393,6 @@ class TestOfARecommendation:
             assert same(parts[1], best["mean_wait"]) or best["mean_wait"] < 1e-9
             assert same(parts[2], mean - best["mean_wait"])
 
-    @pytest.mark.thorough
     def test_is_a_cell_of_the_map(self, answers, site):
         plan = load_scenario(site)
         assert len(answers["map"]) == len(SCVS) * len(plan.loads)
@@ -424,6 +422,7 @@ class TestOfARecommendation:
                     assert " ".join(sorted(own["ties"])) == " ".join(sorted(cell["ties"].split()))
 
 
+@pytest.mark.thorough
 class TestOfAWhatIf:
     """`what-if`: terminal, JSON, the table of all points, the page, and `predict`."""
 
@@ -442,7 +441,6 @@ class TestOfAWhatIf:
             "rows": result_of(called("predict", site, "--json").stdout),
         }
 
-    @pytest.mark.thorough
     def test_is_a_point_of_the_grid(self, answers):
         held, count = Held(answers["page"]), 0
         loads, sizes = held.data["loads"], held.data["axes"][0]["values"]
@@ -469,7 +467,6 @@ class TestOfAWhatIf:
             count += 1
         assert count > 30
 
-    @pytest.mark.thorough
     def test_is_the_best_of_a_machine(self, answers):
         best = [point for point in answers["json"]["points"] if point["status"] == BEST]
         tied = {

@@ -162,6 +162,7 @@ def test_a_superlinear_speedup_is_explained_below_every_figure_of_it(study, turn
     assert page.count("the I/O is 8 times as fast on 8 disks") == 2
 
 
+@pytest.mark.thorough
 class TestAnInteractiveReport:
     @pytest.fixture(scope="class")
     @staticmethod
@@ -170,7 +171,6 @@ class TestAnInteractiveReport:
         assert len(list(turning.glob("*.html"))) == 1
         return Document((turning / "report.html").read_text())
 
-    @pytest.mark.thorough
     def test_frames_the_surface_in_a_sandbox_apart_from_the_page(self, page):
         assert not page.all("script")
         (frame,) = page.all("iframe")
@@ -180,7 +180,6 @@ class TestAnInteractiveReport:
         assert len(inner.all("script")) == 3
         assert '"measured":[[' in frame["srcdoc"]
 
-    @pytest.mark.thorough
     def test_admits_the_scripts_of_the_frame_by_their_hashes_only(self, page):
         (frame,) = page.all("iframe")
         inner = Document(frame["srcdoc"]).policy
@@ -191,7 +190,6 @@ class TestAnInteractiveReport:
         assert len(sources) == 2
         assert all(re.fullmatch(r"'sha256-[A-Za-z0-9+/]{43}='", source) for source in sources)
 
-    @pytest.mark.thorough
     def test_keeps_its_fixed_figure(self, page):
         assert len(page.all("img")) >= 2
         assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.all("img"))

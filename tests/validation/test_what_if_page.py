@@ -121,8 +121,8 @@ def predicted(scenario, held, place, load, bound):
     return predict(policy, there.system, there.workload, arrival_rate=load * bound)
 
 
+@pytest.mark.thorough
 class TestTheNumbers:
-    @pytest.mark.thorough
     def test_are_those_of_predict_at_two_hundred_settings(self, scenario, grid, page):
         held, rng, checked, unstable = Held(page), np.random.default_rng(7), 0, 0
         while checked < 200:
@@ -143,7 +143,6 @@ class TestTheNumbers:
             assert f"{held.values[(*place, k)]:.4g}" == f"{found.mean_response:.4g}"
         assert 10 < unstable < 120
 
-    @pytest.mark.thorough
     def test_between_two_loads_are_within_what_is_stated(self, scenario, grid, page):
         held, rng, checked, none, off = Held(page), np.random.default_rng(8), 0, 0, []
         while checked < 200:
@@ -164,7 +163,6 @@ class TestTheNumbers:
         assert np.median(errors) < 2e-3  # and the statement is not an empty one
         assert np.median(stated) < 0.05
 
-    @pytest.mark.thorough
     def test_have_the_errors_that_are_ranked_by(self, grid, page):
         held = Held(page)
         for m, machine in enumerate(grid.machines):

@@ -53,15 +53,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if "slow" in item.keywords:
                 item.add_marker(skip)
     if config.getoption("--quick"):
-        skip = pytest.mark.skip(reason="a thorough case; run without --quick")
-        cases: Counter[str] = Counter()
-        for item in items:
-            if marker := item.get_closest_marker("thorough"):
-                of = item.nodeid.partition("[")[0]
-                cases[of] += 1
-                named = item.nodeid.removeprefix(of)[1:-1] in marker.kwargs.get("but", ())
-                if cases[of] > marker.kwargs.get("first", 0) and not named:
-                    item.add_marker(skip)
+        _leave_out_thorough(config, items)
+
+
+def _leave_out_thorough(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip the thorough cases, but for the `first` ones of a test and those it names in `but`."""
+    skip = pytest.mark.skip(reason="a thorough case; run without --quick")
+    cases: Counter[str] = Counter()
+    named: set[tuple[str, str]] = set()
+    for item in items:
+        if marker := item.get_closest_marker("thorough"):
+            of, _, case = item.nodeid.partition("[")
+            if not cases[of]:
+                named |= {(of, name) for name in marker.kwargs.get("but", ())}
+            cases[of] += 1
+            if (of, case[:-1]) in named:
+                named.remove((of, case[:-1]))
+            elif cases[of] > marker.kwargs.get("first", 0):
+                item.add_marker(skip)
+    if named and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        raise pytest.UsageError(f"no case of a thorough test is called {sorted(named)}")
 
 
 def pytest_collection_finish() -> None:

@@ -288,7 +288,7 @@ def test_figures_nine_and_ten_and_the_loads_share_their_runs(outcomes):
         assert one.equals(other)
 
 
-@pytest.mark.thorough(but=["mache-table2-worms-per-job"])
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", one_in_the_gate(BY_NAME, {GATE}))
 def test_every_figure_shows_every_strategy(outcomes, name):
     figure = outcomes[name].figure()

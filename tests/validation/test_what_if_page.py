@@ -371,6 +371,7 @@ class TestTheWords:
             assert "No other policy comes" not in text
         assert any("No other policy on this page comes within the errors." in t for t in best)
 
+    @pytest.mark.thorough
     def test_name_every_policy_that_may_be_better_and_is_not_predicted(self, said):
         named = 0
         for text, rows in said:

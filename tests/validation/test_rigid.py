@@ -157,6 +157,12 @@ def test_drained_processors_take_no_new_job_and_come_back():
     assert np.isnan(simulate_rigid(jobs, for_good).start).tolist() == [False, True, True]
 
 
+def test_drained_node_on_which_a_job_still_runs_hides_no_other_node():
+    jobs = RigidJobs([0, 0, 3], [4, 4, 4], [2, 10, 1])
+    machine = RigidMachine([NodeGroup(2, 4)], (Drain(1.0, np.inf, 1),))
+    assert simulate_rigid(jobs, machine).start.tolist() == [0, 0, 3]
+
+
 def test_job_that_leaves_keeps_nobody_back():
     jobs = RigidJobs([0, 1, 2], [3, 4, 2], [10, 5, 5], leave=[np.inf, 4.0, np.inf])
     assert simulate_rigid(jobs, 4, "FCFS").start.tolist() == pytest.approx([0, np.nan, 10], nan_ok=True)

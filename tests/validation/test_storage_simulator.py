@@ -66,3 +66,12 @@ def test_neighbours_that_come_too_often_to_be_followed_are_refused(others):
     stage = StageCurve("x", 1.0, io_share=1.0, streams=1.0)
     with pytest.raises(ModelError, match=r"neighbours come and go too often, .* give longer on and off"):
         simulate_start([stage], 1, bursts=1, scv=0.0, neighbours=others, replications=2)
+
+
+def test_who_waits_for_neighbours_in_order_of_arrival_is_admitted_when_they_leave():
+    # 50 s of work, then 10 s in the mean until they leave, then half of the storage for 50 s alone.
+    stage, others = StageCurve("x", 100.0, io_share=0.5, streams=1.0), Neighbours(1.0, on=10.0, off=1e-9)
+    found = simulate_start(
+        [stage], 1, bursts=1, scv=0.0, order="fcfs", neighbours=others, replications=200, confidence=0.999
+    )
+    assert found.seconds.contains(160.0)

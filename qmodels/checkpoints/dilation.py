@@ -290,8 +290,7 @@ def _log_odds(x: Array, law: PhaseType | None) -> Array:
     if law is None:
         return np.asarray(x + np.log(-np.expm1(-x)))
     s = x / law.mean
-    still = (
-        np.linalg.solve(s[:, None, None] * np.eye(law.order) - law.T, np.ones((len(s), law.order, 1)))[..., 0]
-        @ law.alpha
-    )
-    return np.asarray(np.log(s * still) - np.log1p(-s * still))
+    # The transform itself, for one less what is near one leaves nothing where `x` is large.
+    sides = np.stack([np.ones(law.order), -law.T.sum(axis=1)], axis=1)
+    still, ended = (law.alpha @ np.linalg.solve(s[:, None, None] * np.eye(law.order) - law.T, sides)).T
+    return np.asarray(np.log(s * still) - np.log(ended))

@@ -83,7 +83,7 @@ class RigidMix(Record):
         if (most := max(self.needs)) > self.servers:
             raise ModelError(f"a class needs {most} of {self.servers} servers; leave it out")
         if abs(self.shares.sum() - 1.0) > 1e-9:
-            raise ModelError(f"the shares of the classes must sum to 1, got {self.shares.sum():.9g}")
+            raise ModelError(f"the shares of the classes must sum to 1, got {self.shares.sum():.12g}")
 
     @classmethod
     def of(

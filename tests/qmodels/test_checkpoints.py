@@ -9,6 +9,7 @@ from phasefit import PhaseType
 from qmodels import Checkpointing, ModelError, Storage, best_interval, jobs_that_fit
 from qmodels import predict_checkpoints as predict
 from qmodels.checkpoints import best_alone, daly, waste_bound, young
+from qmodels.checkpoints.dilation import _log_odds
 from qmodels.networks import ClosedNetwork
 
 ONE = PhaseType.exponential(mean=1.0)
@@ -239,3 +240,9 @@ def test_extreme_inputs_give_numbers():
         found = predict(Checkpointing(1.0, tau, mtbf, 1.0), Storage(1.0), n)
         assert 0.0 <= found.goodput <= 1.0
         assert 0.0 <= found.utilisation <= 1.0 + 1e-9
+
+
+def test_odds_of_a_time_that_is_surely_over_are_those_of_its_transform():
+    # An Erlang law of two stages: 1 / phi(x) = (1 + x / 2)^2, where 1 - phi rounds to one.
+    found = _log_odds(np.array([1.0, 1e9]), PhaseType.erlang(phases=2, mean=3.0))
+    assert found == pytest.approx([np.log(1.25), 2.0 * np.log1p(5e8)], rel=1e-12)

@@ -161,11 +161,22 @@ def test_drained_processors_take_no_new_job_and_come_back():
     assert np.isnan(simulate_rigid(jobs, for_good).start).tolist() == [False, True, True]
 
 
+def test_drained_node_on_which_a_job_still_runs_hides_no_other_node():
+    jobs = RigidJobs([0, 0, 3], [4, 4, 4], [2, 10, 1])
+    machine = RigidMachine([NodeGroup(2, 4)], (Drain(1.0, np.inf, 1),))
+    assert simulate_rigid(jobs, machine).start.tolist() == [0, 0, 3]
+
+
 def test_job_that_leaves_keeps_nobody_back():
     jobs = RigidJobs([0, 1, 2], [3, 4, 2], [10, 5, 5], leave=[np.inf, 4.0, np.inf])
     assert simulate_rigid(jobs, 4, "FCFS").start.tolist() == pytest.approx([0, np.nan, 10], nan_ok=True)
     small = RigidJobs([0, 1, 2], [3, 4, 1], [10, 5, 5], leave=[np.inf, 4.0, np.inf])
     assert simulate_rigid(small, 4, "FCFS").start.tolist() == pytest.approx([0, np.nan, 4], nan_ok=True)
+
+
+def test_users_of_any_number_take_no_memory():
+    jobs = RigidJobs([0, 0], [1, 1], [5, 5], user=[0, 2**31 - 1])
+    assert simulate_rigid(jobs, 2, cap={2**31 - 1: 0}, weights=Weights(age=1.0)).start.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -176,6 +187,9 @@ def test_job_that_leaves_keeps_nobody_back():
         ({"submit": [1, 0], "need": [1, 1], "run": [1, 1]}, r"submit\[1\] is 0"),
         ({"limit": [1.0, 2.0]}, "limit has 2 values for 1 jobs"),
         ({"nodes": [3]}, "needs 2 processors on 3 nodes"),
+        ({"leave": [0.0]}, r"leave must be after submit, got leave\[0\] = 0 and submit\[0\] = 0"),
+        ({"leave": ["never"]}, r"leave must be real numbers, got \['never'\]"),
+        ({"leave": 5.0, "submit": [0, 1], "need": [1, 1], "run": [1, 1]}, "leave has 1 values for 2 jobs"),
     ],
 )
 def test_impossible_jobs_are_refused_with_number_and_place(columns, message):

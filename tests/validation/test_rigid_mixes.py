@@ -159,3 +159,11 @@ def test_wait_in_order_of_arrival_is_that_of_the_whole_chain():
     assert beyond < 1e-12
     found, _ = open_waits(mix, load=0.5, throughput=throughput, jobs=40_000, confidence=0.999)
     assert found.contains(true)
+
+
+def test_too_few_jobs_to_saturate_and_a_class_without_jobs_are_refused():
+    with pytest.raises(ModelError, match="1 jobs are too few to saturate a machine of 1"):
+        saturated_rates(RigidJobs([0], [1], [1]), 1, "FCFS", backlog=1)
+    rare = RigidMix.of(2, (1, 2), (1.0 - 1e-9, 1e-9), (1.0, 1.0))
+    with pytest.raises(ModelError, match="class 1 has jobs in 0 of 4 replications"):
+        open_waits(rare, load=0.5, throughput=1.0, jobs=100)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from phasefit import PhaseType
+from qmodels.errors import ModelError
 from qmodels.networks import ClosedNetwork
 from qmodels.storage import StageCurve, closed_sharing, exact_start
 from validation.storage import Neighbours, simulate_closed, simulate_start
@@ -50,3 +51,27 @@ def test_neighbours_that_are_nearly_always_there_halve_a_full_storage():
     alone = simulate_start([stage], 1, replications=2, scv=0.0)
     beside = simulate_start([stage], 1, scv=0.0, neighbours=Neighbours(1.0, on=1e9, off=1e-9), replications=2)
     assert beside.seconds.mean == pytest.approx(2.0 * alone.seconds.mean)
+
+
+def test_neighbours_that_leave_a_hundredth_of_the_time_come_until_the_program_ends():
+    stage, others = StageCurve("x", 100.0, io_share=1.0, streams=1.0), Neighbours(1000.0, on=9.9, off=0.1)
+    found = simulate_start([stage], 1, bursts=1, scv=0.0, neighbours=others, seed=1, confidence=0.999)
+    assert found.seconds.contains(100.0 / (0.01 + 0.99 / 1001.0))
+
+
+@pytest.mark.parametrize(
+    "others", [Neighbours(1e300, on=1.0, off=1e-9), Neighbours(1.0, on=1e-300, off=1e-9)]
+)
+def test_neighbours_that_come_too_often_to_be_followed_are_refused(others):
+    stage = StageCurve("x", 1.0, io_share=1.0, streams=1.0)
+    with pytest.raises(ModelError, match=r"neighbours come and go too often, .* give longer on and off"):
+        simulate_start([stage], 1, bursts=1, scv=0.0, neighbours=others, replications=2)
+
+
+def test_who_waits_for_neighbours_in_order_of_arrival_is_admitted_when_they_leave():
+    # 50 s of work, then 10 s in the mean until they leave, then half of the storage for 50 s alone.
+    stage, others = StageCurve("x", 100.0, io_share=0.5, streams=1.0), Neighbours(1.0, on=10.0, off=1e-9)
+    found = simulate_start(
+        [stage], 1, bursts=1, scv=0.0, order="fcfs", neighbours=others, replications=200, confidence=0.999
+    )
+    assert found.seconds.contains(160.0)

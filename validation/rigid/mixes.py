@@ -149,9 +149,9 @@ def saturated_rates(
     machine = machine if isinstance(machine, RigidMachine) else RigidMachine(machine)
     start = saturated_starts(jobs, machine, discipline, backlog=whole_number("backlog", backlog, least=1))
     times: Array = np.sort(start[~np.isnan(start)])
-    first, last = times[times.size // _WARM], times[-1]
-    if not last > first:
+    if times.size == 0 or not times[-1] > times[times.size // _WARM]:
         raise ModelError(f"{len(jobs):,} jobs are too few to saturate a machine of {machine.processors:,}")
+    first, last = times[times.size // _WARM], times[-1]
     begin, end = np.clip(start, first, last), np.clip(start + jobs.run, first, last)
     held = float(np.nansum(jobs.need * (end - begin)))
     started = np.count_nonzero((start >= first) & (start < last))
@@ -186,6 +186,15 @@ def open_waits(
     seed : int
         Root of all randomness.
 
+    Raises
+    ------
+    ModelError
+        If fewer than two replications have a job of each class.
+
+    Notes
+    -----
+    Of a class that is rare the replications that have a job of it count.
+
     Examples
     --------
     >>> one_server = RigidMix.of(1, (1,), (1.0,), (1.0,))
@@ -200,7 +209,13 @@ def open_waits(
         wait = simulate_rigid(drawn, mix.servers, discipline).wait[kept]
         of = drawn.user[kept]
         every.append(wait.mean())
-        sums = np.bincount(of, wait, len(mix.classes))
-        parts.append(sums / np.maximum(np.bincount(of, minlength=len(mix.classes)), 1))
-    columns = np.array(parts).T
+        sums, counts = (np.bincount(of, x, len(mix.classes)) for x in (wait, None))
+        parts.append(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
+    columns = [column[~np.isnan(column)] for column in np.array(parts).T]
+    for c, column in enumerate(columns):
+        if column.size < 2:
+            raise ModelError(
+                f"class {c} has jobs in {column.size} of {replications} replications, and a mean with an "
+                f"interval needs two; simulate more jobs than {jobs:,}"
+            )
     return estimate(every, confidence=confidence), [estimate(c, confidence=confidence) for c in columns]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.arrays import Array, Ints
-from phasefit.checks import real_number, real_vector, whole_number
+from phasefit.checks import real_array, real_number, real_vector, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 
@@ -44,7 +44,7 @@ class RigidJobs(Record):
     place : sequence of str, optional
         Feature or partition that its nodes must have; "" for any.
     leave : (n,) array_like, optional
-        When it is withdrawn if it has not started, seconds; infinite for never.
+        When it is withdrawn if it has not started, seconds, after `submit`; infinite for never.
 
     Raises
     ------
@@ -86,15 +86,18 @@ class RigidJobs(Record):
             if getattr(self, name) is not None:
                 columns[name] = _whole(name, getattr(self, name), submit.size, 0, 0)
         if self.leave is not None:
-            leave = np.asarray(self.leave, dtype=float).copy()
-            if np.isnan(leave).any():
-                raise ModelError("leave must be numbers or infinity, got NaN")
-            columns["leave"] = leave
+            columns["leave"] = np.atleast_1d(real_array("leave", self.leave, infinite=True))
         if self.place is not None:
             columns["place"] = tuple(map(str, self.place))
         for name, column in columns.items():
-            if len(column) != submit.size:
-                raise ModelError(f"{name} has {len(column):,} values for {submit.size:,} jobs")
+            if np.shape(column) != submit.shape:
+                raise ModelError(f"{name} has {np.size(column):,} values for {submit.size:,} jobs")
+        if self.leave is not None and (columns["leave"] <= submit).any():
+            at = int(np.argmax(columns["leave"] <= submit))
+            raise ModelError(
+                f"leave must be after submit, got leave[{at}] = {columns['leave'][at]:g} and submit[{at}] = "
+                f"{submit[at]:g}; leave such jobs out"
+            )
         if (run <= 0).any():
             at = int(np.argmax(run <= 0))
             raise ModelError(f"run times must be above 0, got run[{at}] = {run[at]:g}; leave such jobs out")

@@ -195,14 +195,15 @@ def _starts(
     layout = _Layout.of(jobs, machine)
     start = np.empty(len(jobs))
     rules, sizes = layout.rules(discipline, capped=cap is not None, backlog=backlog)
-    held_by = _caps(jobs, cap)
+    users = np.unique(jobs.user)
+    held_by = _caps(users, cap)
     kernels.simulate(
         *columns(jobs, discipline, layout),
         np.empty(0, np.int64) if jobs.leave is None else np.argsort(jobs.leave, kind="stable"),
         *layout.steps,
         held_by,
         rules,
-        np.empty(0) if weights is None else weights.numbers(machine, np.unique(jobs.user).size),
+        np.empty(0) if weights is None else weights.numbers(machine, users.size),
         start,
         kernels.tables(len(jobs), held_by.size, layout.free, dynamic=weights is not None, **sizes),
     )
@@ -329,9 +330,10 @@ def columns(jobs: RigidJobs, discipline: AbstractDiscipline, layout: _Layout) ->
         keys = np.array([discipline.key(Waiting(j, *row)) for j, row in enumerate(rows)])
     order[np.lexsort((keys, jobs.priority))] = np.arange(len(jobs))
     need = -(-jobs.need // layout.nodes) * layout.nodes
+    user = np.unique(jobs.user, return_inverse=True)[1]  # numbers of a log may be large
     times = [jobs.submit, jobs.run, jobs.limit, *([] if jobs.leave is None else [jobs.leave])]
     return (
-        np.stack([need, order, jobs.user, layout.nodes, jobs.priority], axis=1),
+        np.stack([need, order, user, layout.nodes, jobs.priority], axis=1),
         np.stack(times, axis=1),
         layout.per_node,
         layout.admitted,
@@ -339,14 +341,14 @@ def columns(jobs: RigidJobs, discipline: AbstractDiscipline, layout: _Layout) ->
     )
 
 
-def _caps(jobs: RigidJobs, cap: int | Mapping[int, int] | None) -> Array:
+def _caps(users: Ints, cap: int | Mapping[int, int] | None) -> Array:
     """Return the processors that each user may hold."""
-    caps = np.full(int(jobs.user.max()) + 1, kernels.NOBODY)
+    caps = np.full(users.size, kernels.NOBODY)
     if isinstance(cap, Mapping):
         for user, processors in cap.items():
-            if not 0 <= user < caps.size:
-                raise ModelError(f"cap names user {user}, users are 0 to {caps.size - 1}")
-            caps[user] = whole_number("cap", processors, least=0)
+            if not 0 <= user <= users[-1]:
+                raise ModelError(f"cap names user {user}, users are 0 to {users[-1]}")
+            caps[users == user] = whole_number("cap", processors, least=0)
     elif cap is not None:
         caps[:] = whole_number("cap", cap, least=0)
     return caps

@@ -61,8 +61,7 @@ def play(work, moved, weight, stage, creep, level, loss, fcfs, switches, neighbo
         if who < 0:
             on = not on
             toggled += 1
-            continue
-        if state[who] == WORKING:
+        elif state[who] == WORKING:
             state[who], left[who], asked[who] = QUEUED, moved[who, at[who]], now
         else:
             here = stage[at[who]]

@@ -19,6 +19,8 @@ from validation.analysis.seeding import stream
 from validation.storage._kernels import play
 
 ORDERS: Final = ("ps", "fcfs")
+#: Comings and goings of neighbours that are followed: 100 MB.
+_MOST_SWITCHES: Final = 5_000_000
 #: What a stream uses of a storage that no number of programs fills.
 _NOTHING: Final = 1e-12
 
@@ -272,14 +274,25 @@ def _replicated(
             own = rng.standard_normal((programs, len(every))) * math.sqrt(1.0 - correlation)
             size = np.exp(0.5 * (common + own) - 0.125)[:, which]
             work, moved = work * size, moved * size
-        uses, switches = 0.0, np.zeros(0)
-        if neighbours is not None:
-            uses = neighbours.uses
-            k = int(60 * (1 + alone * programs / (neighbours.on + neighbours.off)))
-            gaps = rng.exponential(size=(k, 2)) * [neighbours.off, neighbours.on]
-            switches = np.cumsum(gaps.ravel())
         ends = np.zeros((programs, len(every)))
-        play(work, moved, weight, which, creep, level, loss, order == "fcfs", switches, uses, ends)
+        given = (work, moved, weight, which, creep, level, loss, order == "fcfs")
+        if neighbours is None:
+            play(*given, np.zeros(0), 0.0, ends)
+            found.append(ends)
+            continue
+        k = min(60 * (1 + alone * programs / (neighbours.on + neighbours.off)), _MOST_SWITCHES)
+        switches = np.zeros(1)
+        while ends.max() >= switches[-1]:  # neighbours who slow all down may come more often than foreseen
+            if switches.size + 2 * k > _MOST_SWITCHES:
+                raise ModelError(
+                    f"neighbours come and go too often, {int(switches.size + 2 * k):,} times or more before "
+                    f"the programs end; give longer on and off, or less that they use"
+                )
+            gaps = rng.exponential(size=(int(k), 2)) * [neighbours.off, neighbours.on]
+            more = switches[-1] + np.cumsum(gaps.ravel())
+            switches = more if switches.size == 1 else np.concatenate([switches, more])
+            play(*given, switches, neighbours.uses, ends)
+            k = switches.size
         found.append(ends)
     return np.array(found)
 

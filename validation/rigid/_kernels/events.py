@@ -137,10 +137,10 @@ def _move(job, free, nodes, per_node, held, sign):
 
 @njit(**UNCOUNTED_WITHIN)
 def _spare(free):
-    """Return the processors that are free."""
+    """Return the processors that are free; a drained node on which jobs still run has none, not fewer."""
     spare = 0
     for node in range(free.shape[0]):
-        spare += free[node, 0]
+        spare += max(free[node, 0], 0)
     return spare
 
 
@@ -328,9 +328,10 @@ def simulate(
         while step < step_time.size and step_time[step] <= now:
             for r in range(free.shape[1]):
                 free[steps[step, 0], r] += steps[step, 1 + r]
-            total += steps[step, 1]
             anew = True
             step += 1
+        if step > 0:  # what ends on a drained node frees nothing
+            total = _spare(free)
         while leaving and left < n and times[leaves[left], 3] <= now:
             job = leaves[left]
             left += 1

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from phasefit import PhaseType
 from phasefit.arrays import Array
 from qmodels.checkpoints.intervals import kept_work
 from qmodels.checkpoints.model import Checkpointing, Storage
-from qmodels.markov import solve_chain
+from qmodels.markov import solve_absorption, solve_chain
 from qmodels.networks.sizes import compositions
 
 #: States beyond which the chain is not worth its time.
@@ -25,7 +25,7 @@ class ChainResult:
     """Stationary means of the chain."""
 
     goodput: float  #: share of kept work in the time
-    write: float  #: seconds of a write that is not aborted, from its mean residence
+    write: float  #: seconds of a write that failures spare, mean
     stall: float  #: seconds that a checkpoint keeps the job from working
     utilisation: float  #: used share of the bandwidth
     error: float  #: relative error of the stationary vector
@@ -177,10 +177,10 @@ def solve_checkpoints(job: Checkpointing, storage: Storage, jobs: int) -> ChainR
     )
     pi = chain.probabilities
     writes = float(pi @ ((states @ stages.written) * speed))
-    writing = float(pi @ (states @ stages.writing))
-    rate = job.failure_rate
-    resides = writing / (writes + rate * writing)
-    write = resides if rate == 0.0 else -math.log1p(-resides * rate) / rate
+    writing, rate = states @ stages.writing, job.failure_rate
+    # Little's law of the writes that will end, of all that are under way
+    ending = writing if rate == 0.0 else _ending(stages, storage, states, keys, order, place)
+    write = float(pi @ ending) / writes
     used = float(pi @ np.minimum(moving, storage.full_at)) / storage.full_at
     if job.mode == "asynchronous":  # nothing fails: all work is kept
         goodput = float(pi @ (states @ stages.working)) / jobs
@@ -188,6 +188,57 @@ def solve_checkpoints(job: Checkpointing, storage: Storage, jobs: int) -> ChainR
     else:
         goodput, stall = writes * kept_work(job, rate) / jobs, write
     return ChainResult(goodput, write, stall, used, chain.error_estimate)
+
+
+def _ending(
+    stages: _Stages,
+    storage: Storage,
+    states: NDArray[np.int64],
+    keys: NDArray[np.int64],
+    order: NDArray[np.intp],
+    place: NDArray[np.int64],
+) -> Array:
+    """Mean number of the writes under way in each state that will end before their job fails.
+
+    One job in a stage of its write is followed, among the others, until its write ends or is hit.
+    """
+    stage = np.flatnonzero(stages.writing)
+    kept = [states[:, s] > 0 for s in stage]
+    number = np.cumsum([0, *(int(each.sum()) for each in kept)])
+    at = np.full((len(stage), len(states)), -1, dtype=np.int64)
+    for n, each in enumerate(kept):
+        at[n, each] = np.arange(number[n], number[n + 1])
+    speed = np.minimum(1.0, storage.full_at / np.maximum(states @ stages.moving, 1))
+    ended, hit = int(number[-1]), int(number[-1]) + 1
+    rows, columns, rates = [], [], []
+
+    def add(here: NDArray[np.int64], to: ArrayLike, rate: Array) -> None:
+        rows.append(here)
+        columns.append(np.broadcast_to(to, here.shape))
+        rates.append(rate)
+
+    for n, (s, each) in enumerate(zip(stage, kept, strict=True)):
+        here = np.flatnonzero(each)
+        mine, none = at[n, here], np.zeros(len(here))
+        add(mine, ended, stages.written[s] * speed[here])
+        add(mine, hit, none + stages.own[s, ~stages.writing].sum())
+        for a, b in zip(*np.nonzero(stages.own + stages.shared), strict=True):
+            to = order[np.searchsorted(keys, keys[here] - place[a] + place[b], sorter=order) % len(order)]
+            rate = none + stages.own[a, b] + stages.shared[a, b] * speed[here]
+            others = states[here, a] - (a == s)
+            some = others > 0
+            add(mine[some], at[n, to[some]], (others * rate)[some])
+            if a == s and stages.writing[b]:  # on to the next stage of the same write
+                add(mine, at[int(np.searchsorted(stage, b)), to], rate)
+    size = ended + 2
+    moves = csr_array(
+        (np.concatenate(rates), (np.concatenate(rows), np.concatenate(columns))), shape=(size, size)
+    )
+    chance = solve_absorption(moves, (ended, hit), moments=1).probabilities[:, 0]
+    found = np.zeros(len(states))
+    for n, (s, each) in enumerate(zip(stage, kept, strict=True)):
+        found[each] += states[each, s] * chance[at[n, each]]
+    return found
 
 
 def _scaled_to_mean(law: PhaseType, mean: float) -> PhaseType:

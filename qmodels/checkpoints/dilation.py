@@ -12,7 +12,9 @@ from phasefit import PhaseType
 from phasefit.arrays import Array
 from qmodels.checkpoints.intervals import (
     kept_work,
+    kept_write,
     log_survived,
+    log_write_survived,
     overrun,
     size_share,
     timer_share,
@@ -37,6 +39,7 @@ class Dilation:
     stretch: float  #: mean time of an admitted transfer over its time alone, >= 1
     utilisation: float  #: used share of the bandwidth
     admitted_load: float  #: used share of what the admitted transfers can use
+    write: float  #: mean seconds of a write that failures spare, from its request on
     stall: float  #: mean seconds that a checkpoint keeps the job from working
 
 
@@ -63,6 +66,8 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
     that it spends in transfers, and the number of its transfers, as functions of a transfer's
     length. The closed network of `jobs` such jobs around the storage gives that length, by the
     machine-repair model with the mean times away and in transfer. The two are solved together.
+    Transfers whose sizes vary are spared by failures as the transform of their law says, however
+    much longer sharing makes them; those that are spared are shorter than the mean.
 
     Waiting for admission is less than that model says. Where transfers are not exponential, it
     is scaled by what services of their law save at one server as fast as the storage, which is
@@ -87,7 +92,7 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
     for count in range(_STEPS):
         visit = single.visits(wait, stretch)
         if visit is None:
-            return Dilation(0.0, wait, stretch, 1.0, 1.0, single.stall(wait, stretch))
+            return Dilation(0.0, wait, stretch, 1.0, 1.0, *single.of_writes(wait, stretch))
         waits, moves = _wait_and_stretch(jobs, visit.away, visit.alone, full, writers)
         if writers < jobs:
             service, cycle = visit.alone / min(full, float(writers)), visit.away + moves
@@ -115,7 +120,7 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
                 stretch,
                 used / full,
                 used / min(full, float(writers)),
-                single.stall(wait, stretch),
+                *single.of_writes(wait, stretch),
             )
     raise ConvergenceError(
         f"the time of a transfer among {jobs} jobs", _STEPS, off, np.array([wait, stretch])
@@ -175,14 +180,22 @@ class _Renewal:
             length = max(job.interval, still + worked) + 0.5 * job.interval * min(1.0, over)
             work = max(length - still, 0.0)
             return work, length, -job.failure_rate * length
-        return work, length, self.spared - job.failure_rate * (worked + still)
+        if job.mode == "asynchronous":
+            return work, length, self.spared - job.failure_rate * still
+        return work, length, self.spared + self._survived(wait, held)
 
-    def stall(self, wait: float, stretch: float) -> float:
-        """Mean time that a checkpoint keeps the job from working, seconds."""
+    def _survived(self, wait: float, transfer: float) -> float:
+        """Logarithm of the chance that failures spare a transfer of this mean and the wait for it."""
+        rate = self.job.failure_rate
+        return log_write_survived(self.job, rate * transfer) - rate * wait
+
+    def of_writes(self, wait: float, stretch: float) -> tuple[float, float]:
+        """Mean time of a write that failures spare, and that it keeps the job from working, seconds."""
         held = stretch * self.write
+        kept = kept_write(self.job, held)
         if self.job.mode == "asynchronous":
-            return self.job.snapshot + self.overrun(wait, held)
-        return held if self.job.mode == "waiting-works" else wait + held
+            return wait + kept, self.job.snapshot + self.overrun(wait, held)
+        return wait + kept, kept if self.job.mode == "waiting-works" else wait + kept
 
     def overrun(self, wait: float, held: float) -> float:
         """Mean time for which a job stands still because its last write is not done yet."""
@@ -195,12 +208,12 @@ class _Renewal:
         job = self.job
         if math.isinf(job.mtbf):
             return work / length
-        rate, held = job.failure_rate, wait + stretch * self.write
-        restore = rate * (wait + stretch * self.read)
+        restore = -self._survived(wait, stretch * self.read)
         if restore > _LARGE or spared < -_LARGE:
             return 0.0
         segment = math.expm1(-spared) * math.exp(restore) * (job.downtime + job.mtbf)
-        saved = math.exp(-rate * held) if job.mode == "asynchronous" else 1.0
+        behind = job.mode == "asynchronous"
+        saved = math.exp(self._survived(wait, stretch * self.write)) if behind else 1.0
         return work * saved / segment
 
     def visits(self, wait: float, stretch: float) -> _Visits | None:
@@ -212,20 +225,24 @@ class _Renewal:
             away = length - wait - write
             return _Visits(max(away, 1e-9 * job.interval), self.write, 0.0)
         rate, mtbf = job.failure_rate, job.mtbf
-        if spared < -_LARGE or rate * (wait + max(read, write)) > _LARGE:
+        saved, restored = self._survived(wait, write), self._survived(wait, read)
+        if spared < -_LARGE or min(saved, restored) < -_LARGE:
             return None
         failed = math.expm1(-spared)
-        segment = failed * math.exp(rate * (wait + read)) * (job.downtime + mtbf)
+        segment = failed * math.exp(-restored) * (job.downtime + mtbf)
         # Writes begun per kept interval, and restores; a write is begun behind the work only
         # after a cycle that was survived.
-        writes = 1.0 if job.mode == "asynchronous" else math.exp(rate * (wait + write))
-        reads = failed * math.exp(rate * (wait + read))
+        writes = 1.0 if job.mode == "asynchronous" else math.exp(-saved)
+        reads = failed * math.exp(-restored)
         waiting = -mtbf * math.expm1(-rate * wait)
         admitted = math.exp(-rate * wait)
         moving = (
             -admitted
             * mtbf
-            * (writes * math.expm1(-rate * write) + reads * math.expm1(-rate * read))
+            * (
+                writes * math.expm1(log_write_survived(job, rate * write))
+                + reads * math.expm1(log_write_survived(job, rate * read))
+            )
             / (writes + reads)
         )
         away = segment / (writes + reads) - waiting - moving

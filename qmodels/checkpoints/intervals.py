@@ -33,14 +33,42 @@ def log_survived(job: Checkpointing, rate: float) -> float:
     """
     x = rate * job.interval
     if isinstance(job.jitter, PhaseType):
-        law, s = job.jitter, x / job.jitter.mean
-        times = np.linalg.solve(s * np.eye(law.order) - law.T, np.ones(law.order))
-        return math.log1p(-s * float(law.alpha @ times))
+        return _log_transform(job.jitter, x)
     y = x * job.jitter
     # log(sinh(y) / y), which neither overflows nor cancels.
     if y < 1e-4:
         return y * y / 6.0 - x
     return y + math.log(-math.expm1(-2.0 * y) / (2.0 * y)) - x
+
+
+def log_write_survived(job: Checkpointing, x: float) -> float:
+    """Return the logarithm of the probability that failures spare a transfer.
+
+    Parameters
+    ----------
+    job : Checkpointing
+        The job.
+    x : float
+        Failures in the mean time of the transfer.
+
+    Examples
+    --------
+    Transfers of exponential sizes are spared more often than constant ones, whose logarithm is -1:
+
+    >>> law = PhaseType.exponential(mean=1.0)
+    >>> round(log_write_survived(Checkpointing(1.0, interval=2.0, size_law=law), 1.0), 6)
+    -0.693147
+    """
+    if job.size_law is None:
+        return -x
+    return _log_transform(job.size_law, x)
+
+
+def _log_transform(law: PhaseType, x: float) -> float:
+    """``log E exp(-x W / E W)`` of a law; keeps its digits where it is near zero."""
+    s = x / law.mean
+    times = np.linalg.solve(s * np.eye(law.order) - law.T, np.ones(law.order))
+    return math.log1p(-s * float(law.alpha @ times))
 
 
 def kept_work(job: Checkpointing, rate: float) -> float:
@@ -63,17 +91,40 @@ def kept_work(job: Checkpointing, rate: float) -> float:
     """
     tau = job.interval
     if isinstance(job.jitter, PhaseType):
-        law = job.jitter
-        s = rate * tau / law.mean
-        shifted = s * np.eye(law.order) - law.T
-        ends = -law.T.sum(axis=1)
-        once = np.linalg.solve(shifted, ends)
-        twice = np.linalg.solve(shifted, once)
-        return float(law.alpha @ twice) / float(law.alpha @ once) * tau / law.mean
+        return tau * _spared_part(job.jitter, rate * tau)
     y = rate * tau * job.jitter
     if y < 1e-4:
         return tau - rate * (tau * job.jitter) ** 2 / 3.0
     return tau - tau * job.jitter / math.tanh(y) + 1.0 / rate
+
+
+def kept_write(job: Checkpointing, mean: float) -> float:
+    """Return the mean of the transfers that are not hit, seconds: shorter where sizes vary.
+
+    Parameters
+    ----------
+    job : Checkpointing
+        The job.
+    mean : float
+        Of all transfers, were none hit, seconds.
+
+    Examples
+    --------
+    >>> law = PhaseType.exponential(mean=1.0)
+    >>> kept_write(Checkpointing(1.0, interval=2.0, mtbf=3.0, size_law=law), 1.0)
+    0.75
+    """
+    if job.size_law is None or math.isinf(job.mtbf):
+        return mean
+    return mean * _spared_part(job.size_law, job.failure_rate * mean)
+
+
+def _spared_part(law: PhaseType, x: float) -> float:
+    """``E[W e^(-x W)] / E[e^(-x W)]`` for a law scaled to a mean of one."""
+    shifted = x / law.mean * np.eye(law.order) - law.T
+    once = np.linalg.solve(shifted, -law.T.sum(axis=1))
+    twice = np.linalg.solve(shifted, once)
+    return float(law.alpha @ twice) / float(law.alpha @ once) / law.mean
 
 
 def overrun(job: Checkpointing, time: float, spread: float) -> float:

@@ -246,3 +246,57 @@ def test_odds_of_a_time_that_is_surely_over_are_those_of_its_transform():
     # An Erlang law of two stages: 1 / phi(x) = (1 + x / 2)^2, where 1 - phi rounds to one.
     found = _log_odds(np.array([1.0, 1e9]), PhaseType.erlang(phases=2, mean=3.0))
     assert found == pytest.approx([np.log(1.25), 2.0 * np.log1p(5e8)], rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [ONE, PhaseType.erlang(phases=2, mean=1.0)], ids=["M", "E2"])
+def test_a_chain_knows_the_mean_of_the_writes_that_failures_spare(size):
+    # of one job: E[W e^(-W/M)] / E[e^(-W/M)], k / (k / C + 1 / M) for k stages of a mean of C in all
+    job = Checkpointing(1.0, interval=2.0, mtbf=1.0, jitter=ONE, size_law=size)
+    found = predict(job, Storage(1.0))
+    k = size.order
+    assert found.method == "exact (chain)"
+    assert found.write == found.stall == pytest.approx(k / (k + 1.0), rel=1e-12)
+
+
+def test_of_two_jobs_as_well():
+    tau, mtbf = 3.0, 4.0
+    job = Checkpointing(1.0, interval=tau, mtbf=mtbf, jitter=ONE, size_law=ONE)
+    # stages of a job that is named: works, writes, restores
+    states = [(a, b) for a in range(3) for b in range(3)]
+    rates = np.zeros((9, 9))
+    for here, state in enumerate(states):
+        speed = 1.0 / max(1, sum(stage > 0 for stage in state))
+        for who, stage in enumerate(state):
+            leave = {0: ((1, 1.0 / tau), (2, 1.0 / mtbf)), 1: ((0, speed), (2, 1.0 / mtbf)), 2: ((0, speed),)}
+            for to, rate in leave[stage]:
+                there = (to, state[1]) if who == 0 else (state[0], to)
+                rates[here, states.index(there)] += rate
+    balance = (rates - np.diag(rates.sum(axis=1))).T
+    law = np.linalg.solve(np.vstack([balance[1:], np.ones(9)]), np.r_[np.zeros(8), 1.0])
+    ours = [n for n, (a, _) in enumerate(states) if a == 1]
+    ends = [1.0 / max(1, sum(stage > 0 for stage in states[n])) for n in ours]
+    inside = np.diag(rates[ours].sum(axis=1)) - rates[np.ix_(ours, ours)]
+    chance = np.linalg.solve(inside, ends)
+    found = predict(job, Storage(1.0), jobs=2)
+    assert found.write == pytest.approx(law[ours] @ chance / (law[ours] @ ends), rel=1e-10)
+
+
+def test_sizes_that_vary_are_spared_more_often_than_their_mean():
+    # a renewal process, as for constant sizes, with the transforms of the law in place of exponentials
+    tau, size, mtbf, down = 2.0, 1.5, 3.0, 0.5
+    job = Checkpointing(size, interval=tau, mtbf=mtbf, downtime=down, size_law=ONE)
+    spared, restored = math.exp(-tau / mtbf) / (1.0 + size / mtbf), 1.0 / (1.0 + size / mtbf)
+    found = predict(job, Storage(1.0))
+    assert found.goodput == pytest.approx(tau * restored / ((1.0 / spared - 1.0) * (down + mtbf)), rel=1e-9)
+    assert found.write == pytest.approx(size / (1.0 + size / mtbf), rel=1e-9)
+
+
+def test_jobs_that_begin_together_may_stay_so_where_failures_are_rare():
+    def predicted(stagger):
+        return predict(Checkpointing(0.05, 1.0, mtbf=1e3, stagger=stagger), Storage(1.0), jobs=8)
+
+    together, random = predicted("together"), predicted("random")
+    assert together.goodput == random.goodput
+    assert together.low < 1.0 / 1.4 < random.low  # all eight write for .4 s at once
+    assert together.high == random.high
+    assert "begin together" in " ".join(together.notes)

@@ -9,6 +9,7 @@ __all__ = [
     "InfeasibleMomentsError",
     "MemoryBudgetError",
     "ModelError",
+    "NoLawError",
     "ScenarioError",
     "TraceFormatError",
     "UnstableError",
@@ -58,6 +59,10 @@ class UnstableError(ModelError):
 
 class MemoryBudgetError(ModelError):
     """The state space would not fit; found out before anything was allocated."""
+
+
+class NoLawError(ModelError):
+    """The model of a policy says what jobs take on average, but not what each of them takes."""
 
 
 class TraceFormatError(ModelError):

@@ -21,6 +21,7 @@ from qmodels.errors import ModelError
 if TYPE_CHECKING:
     from qmodels.io.scenario import Scenario
     from qmodels.policies import AbstractPolicy, Prediction
+    from qmodels.policies.backlog import Backlog
     from qmodels.policies.choice.ranking import RankedPolicy
     from qmodels.policies.speed_table import SpeedTable
 
@@ -139,10 +140,14 @@ def _predict(
         for each, at in shown
     ]
     slopes = {key: found[key].sensitivities for key in shown if key in found} if sensitivities else {}
-    drains = {} if backlog is None else {key: found[key].backlog(backlog) for key in shown if key in found}
+    drains = {} if backlog is None else _drains(found, shown, backlog)
     for key, row in zip(shown, rows, strict=True):
         if key in drains:
-            row["backlog"] = drains[key].record()
+            drain = drains[key]
+            if isinstance(drain, ModelError):
+                row |= {"backlog": None, "backlog_note": str(drain)}
+            else:
+                row["backlog"] = drain.record()
         if key in slopes:
             row["sensitivities"] = [each.record() for each in slopes[key].rows]
             if slopes[key].note:
@@ -177,10 +182,30 @@ def _predict(
     for (each, at), changes in slopes.items():
         typer.echo(f"{each.label} at load {at:.3g}: {'; '.join(changes.lines)}")
     for (each, at), drain in drains.items():
-        typer.echo(f"{each.label} at load {at:.3g}: {drain.sentence}")
+        told = drain if isinstance(drain, ModelError) else drain.sentence
+        typer.echo(f"{each.label} at load {at:.3g}: {told}")
     if len(shown) < len(chosen) * len(loads):
         left = len(chosen) * len(loads) - len(shown)
         typer.echo(f"{left} more rows with --all; --policy NAME for all of one policy")
+
+
+def _drains(
+    found: Mapping[tuple[AbstractPolicy, float], Prediction],
+    shown: Sequence[tuple[AbstractPolicy, float]],
+    jobs: int,
+) -> dict[tuple[AbstractPolicy, float], Backlog | ModelError]:
+    """How a backlog drains, or why that is not known; ModelError where it is so of all that are shown."""
+    drains: dict[tuple[AbstractPolicy, float], Backlog | ModelError] = {}
+    for key in shown:
+        if key in found:
+            try:
+                drains[key] = found[key].backlog(jobs)
+            except ModelError as error:
+                drains[key] = error
+    failed = [drain for drain in drains.values() if isinstance(drain, ModelError)]
+    if failed and len(failed) == len(drains):
+        raise failed[0]
+    return drains
 
 
 def _storage_speeds(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from phasefit import MAP, fit_map
 from qmodels.io._scenario_file import ArrivalsTable
+from qmodels.io._scenario_laws import check_fitted
 from qmodels.io._swf_log import JobLog
 from qmodels.io.toml_tables import at_key, fail
 from qmodels.networks.histories import DESCRIPTIONS
@@ -39,6 +40,7 @@ def dependent_arrivals(source: Path, spec: ArrivalsTable, log: JobLog | None) ->
     if spec.dependence in DESCRIPTIONS:
         return None  # kept in the laws of the log's jobs, see `Workload`
     busy = at_key(source, "log", lambda: log.with_work)
+    check_fitted(source, "arrivals", busy.interarrivals)
     work = busy.work_by_job[1:] if spec.dependence == "work" else None
     found = at_key(source, "arrivals.dependence", fit_map, busy.interarrivals, work=work)
     what = "their work varies" if spec.dependence == "work" else "their number varies"

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from phasefit import PhaseType, match_moments
+from phasefit.arrays import Array
+from qmodels.errors import InfeasibleMomentsError
 from qmodels.io._scenario_file import BurstLawsTable, LawTable, ScenarioFile
 from qmodels.io._swf_log import JobLog
 from qmodels.io.policy_tables import TimeLawTable
 from qmodels.io.toml_tables import at_key, fail
+
+#: Squared coefficients of variation that a law can be fitted to, the range of every key `scv`.
+SCVS: Final = (0.01, 1e4)
 
 
 def _given_law(
@@ -64,6 +70,14 @@ def time_law(source: Path, key: str, table: TimeLawTable) -> PhaseType:
     return PhaseType.exponential(mean=table.mean or 1.0) if found is None else found[0]
 
 
+def check_fitted(source: Path, key: str, sample: Array) -> None:
+    """ScenarioError unless there is something to fit a law of `key` to."""
+    if sample.size < 2:
+        fail(source, "log", f"too few jobs are selected to fit {key}: {sample.size}; select more")
+    if sample.max() <= 0:
+        fail(source, "log", "all jobs that are selected arrive at one time: there is no rate; select more")
+
+
 def law_of(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[PhaseType, str]:
     """A law of times between arrivals or of work, and where it comes from in words."""
     given = _given_law(source, key, spec)
@@ -75,8 +89,7 @@ def law_of(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[
     # each of them the mean work of the others.
     busy = at_key(source, "log", lambda: log.with_work)
     sample = busy.interarrivals if key == "arrivals" else busy.work
-    if sample.size < 2 or sample.max() <= 0:
-        fail(source, "log", f"too few jobs are selected to fit {key}: {sample.size}; select more")
+    check_fitted(source, key, sample)
     mean = float(sample.mean())
     squares = sample / mean
     squares *= squares
@@ -85,7 +98,19 @@ def law_of(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[
     # of the same jobs: the first one's gap is not in the log
     data = sample if key == "arrivals" else busy.work_by_job[1:]
     users = busy.jobs["user"].to_numpy(np.int64)[1:]
-    law = at_key(source, key, match_moments, mean, second).with_data(
+    try:
+        law = match_moments(mean, second)
+    except InfeasibleMomentsError:
+        what = "times between arrivals" if key == "arrivals" else "work of the jobs"
+        scv, [least, most] = second / mean**2 - 1.0, SCVS
+        nearest = least if scv < least else most
+        fail(
+            source,
+            key,
+            f"the scv of the {what} in {log.path.name} is {scv:.3g}, and laws are fitted from {least:g} to "
+            f"{most:,.0f}; give one in a scenario, such as [{key}] scv = {nearest:g}",
+        )
+    law = law.with_data(
         data,
         how=how,
         source=str(log.path),

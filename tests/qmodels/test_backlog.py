@@ -81,3 +81,17 @@ def test_the_command_says_how_long(tmp_path):
     (row,) = result_of(called(*words, "--json").stdout)
     low, middle, high = row["backlog"]["percentiles"].values()
     assert low < middle < high
+
+
+def test_the_command_says_which_policies_start_all_of_it_at_once(tmp_path):
+    from tests.objects import SCENARIO
+
+    site = tmp_path / "site.toml"
+    site.write_text(SCENARIO)
+    words = ("predict", str(site), "--load", "0.3", "--backlog", "2")
+    one, two = result_of(called(*words, "--policy", "SP(1,1)", "--policy", "SP(2,1)", "--json").stdout)
+    assert one["backlog"]["jobs"] == 2
+    assert (two["backlog"], "runs 2 at once" in two["backlog_note"]) == (None, True)
+    text = called(*words, "--policy", "SP(1,1)", "--policy", "SP(2,1)").stdout
+    assert f"SP(2,1) at load 0.3: {two['backlog_note']}" in text
+    assert called(*words, "--policy", "SP(2,1)").returncode == 3

@@ -266,3 +266,25 @@ def test_a_model_without_a_law_of_the_response_is_refused_as_before():
         recommend(SMALL, BURSTS, load=0.2, objective="p95", model="exact", candidates=[SP(2, 1)])
     with pytest.raises(UnstableError, match="No policy can carry these jobs"):
         recommend(SMALL, JOBS, load=5.0, objective="p95")
+
+
+@pytest.mark.parametrize("question", [{"objective": "p95"}, {"constraint": "p95 < 1000"}])
+def test_a_policy_without_a_law_of_the_response_has_its_means_beside_the_others(question):
+    costly = DP(1, overhead=PhaseType.exponential(mean=0.01))
+    found = recommend(SMALL, JOBS, load=0.3, candidates=[costly, SP(1, 1)], **question)
+    best, other = found.rows
+    assert (best.policy, other.policy, other.status) == (SP(1, 1), costly, "not computed")
+    assert other.quantities["mean_response"] == predict(costly, SMALL, JOBS, load=0.3).mean_response
+    assert (other.error_in_words, "nan" in found.table()) == ("unknown", False)
+    assert "no law of the response" in other.note
+    found = recommend(SMALL, JOBS, load=0.4, candidates=[costly, SP(1, 4)], objective="p95")  # saturated
+    assert found.best is None
+    assert other.note in found.reason
+
+
+def test_why_nothing_could_be_computed_is_said_beside_what_is_saturated(monkeypatch):
+    monkeypatch.setattr(contest.Contest.judged, "__kwdefaults__", {"memory": 1.0})
+    asked = [SP(1, 4), SP(4, 1)]
+    found = recommend(SMALL, JOBS, load=0.4, candidates=asked, objective="p95", every=True)
+    assert [row.status for row in found.rows] == ["saturated", "not computed"]
+    assert found.rows[1].note in found.reason

@@ -267,3 +267,39 @@ def test_the_grid_of_the_surface_may_be_left_out_in_part_but_not_be_empty(write)
     for key in ("processors", "disks"):
         with pytest.raises(ScenarioError, match=f"surface.{key}"):
             load_scenario(write(SMALL + f"[surface]\n{key} = []\n"))
+
+
+LOGGED = SMALL.replace("[study]", '[log]\npath = "jobs.csv"\nunit = "cores"\n[study]')
+
+
+@pytest.mark.parametrize(
+    ("jobs", "table", "said"),
+    [
+        (
+            [(0, 60), (10, 70), (20, 80)],
+            "",
+            "arrivals: the scv of the times between arrivals in jobs.csv is 0",
+        ),
+        ([(0, 60), (11, 60), (20, 60)], "", "demand: the scv of the work of the jobs in jobs.csv is 0,"),
+        ([(0, 60), (0, 70), (0, 80)], "", "log: all jobs that are selected arrive at one time"),
+        ([(0, 60)], "", "too few jobs are selected to fit arrivals: 0"),
+        (
+            [(0, 60)],
+            '[arrivals]\ndependence = "counts"\n',
+            "too few jobs are selected to fit arrivals: 0",
+        ),
+    ],
+    ids=["regular", "alike", "at once", "one", "one, counted"],
+)
+def test_a_log_that_no_law_can_be_fitted_to_is_said_with_what_to_write_instead(
+    write, tmp_path, jobs, table, said
+):
+    lines = [f"{at},{at},{at + run},1" for at, run in jobs]
+    (tmp_path / "jobs.csv").write_text("\n".join(["submit,start,end,cores", *lines, ""]))
+    text = LOGGED.replace("[study]", f"{table}[study]")
+    with pytest.raises(ScenarioError) as told:
+        load_scenario(write(text))
+    assert said in str(told.value)
+    if "scv" in said:
+        table, key = str(told.value).rpartition("such as ")[2].split(" ", 1)
+        assert load_scenario(write(text.replace("[study]", f"{table}\n{key}\n[study]"))).log is not None

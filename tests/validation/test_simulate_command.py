@@ -86,3 +86,29 @@ def test_a_precision_that_is_not_reached_is_told_by_the_exit_code(scenario, monk
     monkeypatch.setattr(sharing, "simulate", few)
     done = command(scenario, "--load", 0.1, "--policy", "SP(1,1)", "--jobs", 5, "--precision", 1e-6)
     assert done.exit_code == NOT_PRECISE
+
+
+def test_a_policy_that_no_site_runs_is_in_the_table_too_alone_or_beside_others(scenario, tmp_path):
+    few = ("--load", 0.1, "--jobs", 20, "--replications", 2)
+    alone = command(scenario, "--policy", "EQUI", *few, "-o", tmp_path / "alone", "--json")
+    both = command(scenario, "--policy", "EQUI", "--policy", "SP(1,1)", *few, "-o", tmp_path / "both")
+    assert (alone.exit_code, both.exit_code) == (0, 0)
+    (row,) = result_of(alone.stdout)
+    table = pd.read_csv(tmp_path / "both" / "simulations.csv").set_index("policy")
+    assert list(table.index) == ["SP(1,1)", "EQUI"]
+    for told in (table.loc["EQUI"], pd.read_csv(tmp_path / "alone" / "simulations.csv").iloc[0]):
+        assert told.mean_response == pytest.approx(row["mean_response"])
+        assert told.mean_response_high - told.mean_response == pytest.approx(row["half_width"])
+
+
+def test_a_policy_or_load_that_is_named_twice_is_simulated_once(scenario):
+    words = [("--policy", name) for name in ("sp(4,4)", "equi", "SP(4,4)", "EQUI")]
+    words += [("--load", 0.1), ("--load", 0.1), ("--jobs", 20), ("--json",)]
+    done = command(scenario, *(part for pair in words for part in pair))
+    assert [row["policy"] for row in result_of(done.stdout)] == ["SP(4,4)", "EQUI"]
+
+
+def test_a_precision_is_said_not_to_be_of_policies_that_no_site_runs(scenario):
+    few = ("--load", 0.1, "--jobs", 20, "--replications", 2, "--precision", 0.5)
+    done = command(scenario, "--policy", "EQUI", *few)
+    assert "EQUI: simulated in replications of a fixed number" in done.stderr

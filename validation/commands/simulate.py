@@ -77,13 +77,14 @@ def _simulate(
     plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))
     known = {each.label: each for each in plan.policies}
     beside = list(plan.validation.beside) if plan.validation and not policy else []
-    beside += [name for name in policy or () if is_malleable(name)]
+    beside += {name.strip().casefold(): name for name in policy or () if is_malleable(name)}.values()
     check_asked(beside, plan.workload)
-    asked = [name for name in policy or known if name not in beside]
-    chosen = [known[named("--policy", name, list(known))] for name in asked]
-    loads = load or plan.loads
+    asked = [named("--policy", name, list(known)) for name in policy or known if not is_malleable(name)]
+    chosen = [known[name] for name in dict.fromkeys(asked)]
+    loads = list(dict.fromkeys(load or plan.loads))
     runs: list[Simulation] = []
     rows: list[dict[str, Any]] = []
+    unlike: list[dict[str, Any]] = []  # rows of the table that are no `Simulation`
     refused: dict[AbstractPolicy, float] = {}
     total = (len(chosen) + len(beside)) * len(loads)
     bounds = work_bounds(plan.system, plan.program)
@@ -103,7 +104,7 @@ def _simulate(
                     jobs=jobs,
                     workers=workers,
                     seed=seed,
-                    point=list(loads).index(at),
+                    point=loads.index(at),
                 )
             except UnstableError as error:
                 refused[each] = error.capacity
@@ -118,6 +119,7 @@ def _simulate(
                 plan.system, plan.workload, at * min(bounds.values()), policies=beside, seed=seed, **options
             )
             rows.extend(_beside(each, at, seed) for each in found)
+            unlike.extend(_beside_in_table(each, at, seed) for each in found)
             progress("simulating", len(rows), total)
     if not runs and not beside:
         raise unstable_under_all(refused, min(loads) * min(bounds.values()), bounds)
@@ -129,11 +131,16 @@ def _simulate(
             f"that of such jobs, not of the log's, whose tail `predict` and `recommend` follow.",
             mark="",
         )
+    if beside and precision is not None:
+        answers.remark(
+            f"{', '.join(beside)}: simulated in replications of a fixed number; --precision is of the others",
+            mark="",
+        )
     for run in runs:
         for text in run.warnings:
             answers.remark(f"{run.policy} at load {run.load:.3g}: {text}", mark="")
     if output is not None:
-        _write(runs, output)
+        _write(runs, unlike, output)
     if as_json:
         print_json([with_changes(row, plan.changes) for row in rows])
     else:
@@ -169,6 +176,15 @@ def _beside(found: Unrunnable, load: float, seed: int) -> dict[str, Any]:
     return {"policy": found.policy, "load": load, **known, **size, "needs": found.needs, "seed": seed}
 
 
+def _beside_in_table(found: Unrunnable, load: float, seed: int) -> dict[str, Any]:
+    """The same in the columns of `Simulation.to_frame`, as far as it has them."""
+    mean, row = found.mean_response, {"policy": found.policy, "load": load, "seed": seed}
+    if mean is None:
+        return row
+    ends = {"mean_response": mean.mean, "mean_response_low": mean.low, "mean_response_high": mean.high}
+    return row | ends | {"replications": mean.replications, "jobs": found.jobs}
+
+
 def _text(rows: list[dict[str, Any]]) -> str:
     head = f"{'policy':<14} {'load':>6} {'response [s]':>13} {'+-':>9} {'p95 [s]':>10} {'runs':>5}"
     lines = [head]
@@ -190,12 +206,13 @@ def _text(rows: list[dict[str, Any]]) -> str:
     return "\n".join([*lines, "+-: half-width of the 95 % interval of the mean"])
 
 
-def _write(runs: list[Simulation], output: Path) -> None:
+def _write(runs: list[Simulation], unlike: list[dict[str, Any]], output: Path) -> None:
     import pandas as pd
 
     from qmodels.io.outputs import output_folder
 
     with output_folder(output) as made:
-        table = pd.concat([run.to_frame() for run in runs], ignore_index=True)
+        tables = [run.to_frame() for run in runs] + ([pd.DataFrame(unlike)] if unlike else [])
+        table = pd.concat(tables, ignore_index=True)
         table.to_csv(made / "simulations.csv", index=False)
     typer.echo(str(output / "simulations.csv"), err=True)

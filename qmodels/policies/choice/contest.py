@@ -14,6 +14,7 @@ from heapq import heapify, heappop, heappush
 from math import inf, isfinite
 from typing import Final
 
+from qmodels.errors import ModelError
 from qmodels.policies.base import AbstractPolicy
 from qmodels.policies.choice.candidates import ROUNDING
 from qmodels.policies.choice.judging import (
@@ -91,7 +92,7 @@ class Contest:
             for policy in policies:
                 found.append(self.judged(policy))
                 done(len(found))
-            return ranked(found)
+            return _answered(found, policies)
         todo: list[_Candidate] = []
         for policy in policies:
             answer = predicted(policy, self.system, self.workload, self.rate, self.model)
@@ -109,7 +110,7 @@ class Contest:
                 left.remove(each)
                 found.append(row)
         done(len(policies))
-        return ranked([*found, *(self._left_out(each) for each in left)])
+        return _answered([*found, *(self._left_out(each) for each in left)], policies)
 
     def contenders(self, policies: Sequence[AbstractPolicy]) -> tuple[RankedPolicy, ...]:
         """Rows of those candidates that could be the best or tie with it, and perhaps of more."""
@@ -120,7 +121,7 @@ class Contest:
                 continue  # `predict` would refuse it
             todo.append(_Candidate(self._least_alone(policy), place, policy))
         self._best_first(todo, found)
-        return ranked(found)
+        return _answered(found, policies)
 
     def _best_first(
         self,
@@ -209,6 +210,14 @@ class _Candidate:
     error: float = field(compare=False, default=0.0)  #: by which the objective may be below it
     prediction: Prediction | None = field(compare=False, default=None)
     doubtful: bool = field(compare=False, default=False)  #: see `RankedPolicy.doubtful`
+
+
+def _answered(found: Sequence[RankedPolicy], policies: Sequence[AbstractPolicy]) -> tuple[RankedPolicy, ...]:
+    """The rows in order; ModelError where all policies carry the load and none has the law asked for."""
+    without = [row for row in found if row.status == UNKNOWN and row.method]
+    if without and len(without) == len(policies):
+        raise ModelError(f"{without[0].label}: {without[0].note}")
+    return ranked(found)
 
 
 def _beaten(each: _Candidate, found: Sequence[RankedPolicy]) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from math import inf, nan
 from typing import Final
 
 from phasefit import PhaseType
-from qmodels.errors import MemoryBudgetError, UnstableError
+from qmodels.errors import MemoryBudgetError, ModelError, NoLawError, UnstableError
 from qmodels.policies.base import AbstractPolicy, running_jobs
 from qmodels.policies.choice.candidates import ROUNDING
 from qmodels.policies.choice.objectives import Constraint, Quantity
@@ -63,6 +64,14 @@ def judged(
         quantities = {each.name: value_of(each, prediction, memory=memory) for each in asked}
     except MemoryBudgetError as error:
         return _unknown(policy, error)
+    except NoLawError as error:  # but it has means
+        return replace(
+            _unknown(policy, error),
+            error=inf,
+            quantities=means_of(prediction),
+            capacity=prediction.capacity,
+            method=prediction.method,
+        )
     return row_of(policy, prediction, quantities, system, workload, objective, limits)
 
 
@@ -114,7 +123,7 @@ def left_out(
     )
 
 
-def _unknown(policy: AbstractPolicy, error: MemoryBudgetError) -> RankedPolicy:
+def _unknown(policy: AbstractPolicy, error: ModelError) -> RankedPolicy:
     return _without_answer(policy, UNKNOWN, nan, str(error))
 
 
@@ -209,7 +218,7 @@ def floor_of(prediction: Prediction, system: System, workload: Workload, objecti
         return least
     try:
         return max(least, value_of(objective, before) * (1.0 - error))
-    except MemoryBudgetError:
+    except (MemoryBudgetError, NoLawError):
         return least
 
 

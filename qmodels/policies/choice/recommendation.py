@@ -25,6 +25,7 @@ from qmodels.policies.choice.ranking import (
     SLOWER,
     TIE,
     UNDECIDED,
+    UNKNOWN,
     RankedPolicy,
     ranked,
 )
@@ -183,7 +184,8 @@ def recommend(
         By default all SP, DP and TS whose partition counts are powers of two that fit, TS with
         M = 2; see `default_candidates`.
     model : str
-        As for `predict`; the decomposition and the exact chain have no percentiles.
+        As for `predict`; the decomposition and the exact chain have no percentiles. A candidate
+        without a law of the response is "not computed" beside others, and refused alone.
     every : bool
         Compute percentiles of the response of every candidate. By default those that cannot be
         among the best have none: of them it is said what theirs cannot be less than.
@@ -334,8 +336,8 @@ def _reason(found: Recommendation) -> str:
             f"{wanted.shown(nearest.value)}, but it runs {nearest.note}."
         )
     if found.best is None:
-        nearest = found.rows[0]
-        if nearest.status != EXCEEDS:
+        nearest = next(row for row in found.rows if row.status in (EXCEEDS, UNKNOWN))
+        if nearest.status == UNKNOWN:
             return f"No candidate could be computed {at}: {nearest.note}."
         held = ", ".join(str(limit) for limit in found.constraints)
         return (

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from phasefit import PhaseType
 from phasefit.checks import probabilities, shaped
 from phasefit.records import Law
-from qmodels.errors import MemoryBudgetError, ModelError
+from qmodels.errors import MemoryBudgetError, ModelError, NoLawError
 from qmodels.networks.many_server import ManyServerQueue, ManyServerSolution
 from qmodels.networks.response import response_law
 from qmodels.networks.sojourn import SojournLaw
@@ -362,7 +362,7 @@ def _response(solved: SolvedQueue, truncation: float, memory: float | None, shar
         )
         return TimeLaw(law, solved.method, bound)
     if queue.running.at_one_speed is None:
-        raise ModelError(
+        raise NoLawError(
             f'the model "{solved.built.name}" of this policy does not follow single jobs, so it '
             f'has no law of the response; use model="speed-scaled" without overhead, its '
             f"mean_response and law of the wait, or measure percentiles with validation.simulate"

@@ -26,6 +26,7 @@ from qmodels.policies.models.described import choice_of
 from qmodels.policies.models.even_loads import even_rates
 from qmodels.policies.models.given_speeds import level_factors
 from qmodels.policies.models.larger_partitions import on_each_kind
+from qmodels.policies.models.merged_classes import MeanClass
 from qmodels.policies.models.partition_occupancy import (
     MOST_AT_DISK,
     Held,
@@ -37,6 +38,7 @@ from qmodels.policies.models.partition_occupancy import (
 from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.stage_counts import StagedJobs
 from qmodels.policies.models.turns import (
+    MOST_BY_CLASS,
     computation_of_rate,
     mixed_speeds,
     own_part,
@@ -45,6 +47,7 @@ from qmodels.policies.models.turns import (
     private_computing,
     ratio_of_computing,
 )
+from qmodels.policies.models.unlike_programs import part_left, two_programs
 from qmodels.policies.system import Arrangement, Workload, spread
 
 Array = NDArray[np.float64]
@@ -116,6 +119,8 @@ class Machine:
     #: processor partitions of each kind, by their processors and the disks of their own, larger ones first,
     #: and how much faster than on the mean one a job alone is there
     unlike: tuple[tuple[int, float], ...] = ()
+    #: the two programs of a mix, or what is nearest to two
+    programs: tuple[MeanClass, ...] = ()
     #: how jobs arrive, in units of their mean, where the occupancy is followed with it; None: Poisson
     arrivals: PhaseType | MAP | None = None
 
@@ -143,6 +148,7 @@ class Machine:
             not workload.has_bursts,
             discipline,
             unlike if len(unlike) > 1 else (),
+            two_programs(workload, p, d),
         )
         if workload.arrivals.scv <= 1.0 or choice_of(workload) is not None:
             return made
@@ -245,13 +251,14 @@ class Machine:
             loads, within = self.loads(plain, arrival_rate), arrival_rate
         loss = np.minimum(gain, 1.0)
         if loss[c, most] < 1.0 and c == most * self.arrangement.processor_partitions:
-            folded = self._folded(gain[c, most], ratio[c, most], loads.rate[c, most])
+            folded = self._folded(most, gain[c, most], ratio[c, most], loads.rate[c, most])
             share = (
                 1.0
                 if arrival_rate is None
-                else arrival_rate / (folded * loads.number[c, most] * loads.rate[c, most])
+                else arrival_rate / (folded * self._mixed[most] * loads.number[c, most] * loads.rate[c, most])
             )
             loss[c, most] = self._full_loss(loss[c, most], folded, min(share, 1.0))
+        loss = loss * self._mixed
         if self.unlike:
             loss = loss * self._on_taken(arrival_rate)[:, None]
         return Partitions(loads, ratio, loss, plain, within)
@@ -273,18 +280,37 @@ class Machine:
             found[taken] = on[taken] @ faster / taken
         return found
 
-    def _folded(self, gain: float, ratio: float, rate: float) -> float:
-        """What turns leave of the throughput of full partitions while jobs always wait.
+    @cached_property
+    def _mixed(self) -> Array:
+        """What turns of unlike programs leave of the throughput of partitions of j jobs, (M + 1,)."""
+        most = self.arrangement.multiprogramming
+        found = np.ones(most + 1)
+        if not (self.programs and self.turns and self.persistent and self.io > 0.0) or most > MOST_BY_CLASS:
+            return found
+        for j in range(2, most + 1):
+            rate = self._all_of(j, [self.cpu] * (j + 1))
+            ratio = self.io / self.cpu
+            if self.sizes[0] > 1:
+                ratio = float(np.clip(ratio_of_computing(j, self.cpu * rate), 1.0 / _FAR, _FAR))
+            left = part_left(self.programs, j, ratio)
+            found[j] = self._folded(j, left, ratio, rate) if self.sizes[0] > 1 and left < 1.0 else left
+        return found
+
+    def _all_of(self, jobs: int, cpu: list[float]) -> float:
+        """Jobs per second of a partition in the mean while each of them has so many."""
+        full = [self._at_disk((jobs,) * size, cpu)[jobs] * size for size in self.sizes]
+        return sum(full) / self.arrangement.processor_partitions
+
+    def _folded(self, jobs: int, gain: float, ratio: float, rate: float) -> float:
+        """What turns leave of the throughput of partitions that all have so many jobs.
 
         Jobs that wait at the processors are not at the disk, so that a shared disk makes up for a
         part of what is lost. Folded into the time at the processors the loss gives the capacity
         of simulated machines to within 1 %.
         """
-        most = self.arrangement.multiprogramming
-        turned = gain * float(private_computing(most, ratio)) / self.cpu
-        cpu = [float(computation_of_rate(most, ratio * self.cpu, turned))] * (most + 1)
-        full = [self._at_disk((most,) * size, cpu)[most] * size for size in self.sizes]
-        return min(sum(full) / self.arrangement.processor_partitions / rate, 1.0)
+        turned = gain * float(private_computing(jobs, ratio)) / self.cpu
+        cpu = [float(computation_of_rate(jobs, ratio * self.cpu, turned))] * (jobs + 1)
+        return min(self._all_of(jobs, cpu) / rate, 1.0)
 
     def _full_loss(self, loss: float, folded: float, load: float) -> float:
         """What turns leave of the throughput of full partitions at a load of the capacity.

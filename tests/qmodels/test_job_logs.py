@@ -118,6 +118,18 @@ def test_selections_mean_the_same_in_every_format(tmp_path, jobs, name):
             read_jobs(file, start="2024-03-01 09:00", **SAID[name])
 
 
+def test_a_partition_and_a_user_of_the_standard_format_are_their_numbers_also_as_words(tmp_path):
+    rows = [f"{i} {i} 0 9 1 {'-1 ' * 6}{i % 3} -1 -1 -1 {i % 2} -1 -1\n" for i in range(1, 7)]
+    file = tmp_path / "two.swf"
+    file.write_text("".join(rows))
+    assert read_jobs(file, partition="1").jobs["job"].tolist() == [1, 3, 5]
+    assert read_jobs(file, partition=["1"], user=("2", 1)).jobs["job"].tolist() == [1, 5]
+    done = invoked(describe.register, "jobs", file, "--partition", "0")
+    assert "two.swf: 3 jobs" in done.stdout
+    with pytest.raises(ModelError, match="partition must be a whole number; got 'batch'"):
+        read_jobs(file, partition="batch")
+
+
 def test_columns_that_are_not_asked_for_take_no_memory(tmp_path, jobs):
     log = read_jobs(written(tmp_path, "sacct", jobs), unit="cores", keep=())
     assert (log.jobs["status"] == -1).all()

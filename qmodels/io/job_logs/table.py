@@ -359,7 +359,9 @@ def _named(file: str, what: str, given: object, names: Names) -> tuple[int, ...]
     codes = []
     for name in several:
         if str(name) not in names.codes:
-            hint = suggestion(str(name), list(names.codes)[:1000], "it has")
+            hint = (
+                suggestion(str(name), list(names.codes)[:1000], "it has") if names.codes else "it names none"
+            )
             raise ModelError(f"{said_name(file)}: {what} {name!r:.60} is not in the log; {hint}")
         codes.append(names.codes[str(name)])
     if not codes:

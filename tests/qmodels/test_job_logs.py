@@ -12,6 +12,7 @@ import json
 import re
 import runpy
 import secrets
+import shlex
 import tracemalloc
 from collections import Counter
 from pathlib import Path
@@ -482,6 +483,41 @@ def test_the_description_of_a_log_says_its_load_in_its_unit(tmp_path, jobs):
     assert "Load" not in invoked(describe.register, "jobs", one).stdout
     done = invoked(describe.register, "jobs", file, "--unit", "nodes", "-o", file)
     assert "is the log itself" in str(done.exception)
+
+
+def test_what_can_be_asked_next_reads_the_log_in_the_same_way(tmp_path, jobs):
+    file = written(tmp_path, "csv", jobs)
+    how = [*words("csv"), "--timezone", "UTC", "--status", "failed", "--max-bytes", "1MB"]
+    done = invoked(describe.register, "jobs", file, *how)
+    site, law = (shlex.split(line) for line in done.stdout.splitlines() if line.startswith("Next: "))
+    assert site[1:3] == ["qmodels", "site"]
+    assert law[1:3] == ["qmodels", "fit"]
+    given = law[3 : law.index("says")]
+    assert given[-2:] == ["--column", "runtime"]
+    assert site[3 : site.index("says")] == given[:-2]
+    done = invoked(fit.register, "fit", *given, "--order", "1", "--json")
+    assert result_of(done.stdout)["n"] == (jobs["status"] == 0).sum()
+
+
+def test_of_waits_that_are_not_there_nothing_is_asked_next(tmp_path, jobs):
+    file = tmp_path / "t.csv"
+    file.write_text("submit,run,cores,partition\n0,9,1,a\n5,7,2,a\n")
+    map_ = "submit=submit,run=run,cores=cores,partition=partition"
+    done = invoked(describe.register, "jobs", file, "--log-columns", map_)
+    assert "qmodels site" not in done.stdout
+    assert "qmodels fit" in done.stdout
+    done = invoked(describe.register, "jobs", file, "--log-columns", map_, "--partition", "a")
+    assert "Next" not in done.stdout  # fit takes all partitions
+    done = invoked(
+        describe.register,
+        "jobs",
+        file,
+        "--log-columns",
+        "submit=submit,run=run,cores=cores",
+        "--partition",
+        "a",
+    )
+    assert "partition 'a' is not in the log; it names none" in str(done.exception)
 
 
 def test_jobs_that_do_not_fit_the_machine_ask_whether_units_agree(tmp_path, jobs):

@@ -517,7 +517,7 @@ def test_of_waits_that_are_not_there_nothing_is_asked_next(tmp_path, jobs):
         "--partition",
         "a",
     )
-    assert "partition 'a' is not in the log; it names none" in str(done.exception)
+    assert "partition 'a' is not in the log; it has none" in str(done.exception)
 
 
 def test_jobs_that_do_not_fit_the_machine_ask_whether_units_agree(tmp_path, jobs):

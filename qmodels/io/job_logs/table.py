@@ -359,9 +359,7 @@ def _named(file: str, what: str, given: object, names: Names) -> tuple[int, ...]
     codes = []
     for name in several:
         if str(name) not in names.codes:
-            hint = (
-                suggestion(str(name), list(names.codes)[:1000], "it has") if names.codes else "it names none"
-            )
+            hint = suggestion(str(name), list(names.codes)[:1000], "it has")
             raise ModelError(f"{said_name(file)}: {what} {name!r:.60} is not in the log; {hint}")
         codes.append(names.codes[str(name)])
     if not codes:

@@ -639,6 +639,12 @@ def test_a_map_that_does_not_do_says_what_would(tmp_path, columns, says):
         read_jobs(made(tmp_path, "Created,Began,Ended,CPUs", "0,1,2,3"), columns=columns)
 
 
+@pytest.mark.parametrize("sign", [";", "\t"])
+def test_a_table_of_any_sign_asks_for_a_map(tmp_path, sign):
+    with pytest.raises(TraceFormatError, match=r"--log-columns .*it has Created, Began, Ended, CPUs"):
+        read_jobs(made(tmp_path, sign.join(["Created", "Began", "Ended", "CPUs"]), sign.join("0123")))
+
+
 def test_two_units_in_a_map_ask_for_one(tmp_path):
     file = made(tmp_path, "Created,Began,Ended,CPUs,N", "0,1,2,8,2")
     with pytest.raises(TraceFormatError, match="--unit cores or --unit nodes"):

@@ -171,7 +171,8 @@ def _seconds(text: str) -> float:
 def _advice(lines: Sequence[str]) -> str:
     """For a table: which columns to name."""
     first = first_line(lines)
-    cells = [cell.strip()[:30] for cell in first.split(",")]
+    sign = max(",;\t", key=first.count)
+    cells = [cell.strip()[:30] for cell in first.split(sign)]
     if len(cells) < 3 or any(cell.replace(".", "").isdigit() for cell in cells):
         return ""
     return (

@@ -467,15 +467,20 @@ class MAP(FromData, Result):
         Q, seen = self.D0 + self.D1, self.D1.sum(axis=1)
         rate = self.rate
         excess, flow = seen - rate, self.phases @ self.D1  # excess: of mean zero, so it decays
-        if t < inf and t * np.abs(Q).max() <= 1.0:  # by an exponential: what is below cancels
+        fastest = float(np.abs(Q).max())
+        jumps = t * fastest if t < inf else inf
+        if jumps <= 1.0:  # by an exponential: what is below cancels
             n = self.order
             whole = np.zeros((n + 2, n + 2))
             whole[:n, :n], whole[:n, n], whole[n, n + 1] = t * Q, excess, 1.0
             return 1.0 + 2.0 * t / rate * float(flow @ expm(whole)[:n, n + 1])
         once = self._integral_over_time(excess)
-        if t == inf:
+        if jumps == inf:
             return 1.0 + 2.0 / rate * float(flow @ once)
-        twice = self._integral_over_time(once - expm(t * Q) @ once)
+        # on values of mean zero it acts as Q does, and has no eigenvalue 0, which would let the
+        # rounding of very many squarings grow
+        decaying = Q / fastest - self.phases
+        twice = self._integral_over_time(once - expm(min(jumps, 1e30) * decaying) @ once)
         return 1.0 + 2.0 / rate * float(flow @ (once - twice / t))
 
     def _integral_over_time(self, values: Array) -> Array:

@@ -142,17 +142,19 @@ def _largest_gamma(q: float, r: float) -> float:
     return low
 
 
-def _probabilities_of_form_one(q: float, r: float, gamma: float) -> tuple[float, float] | None:
-    """The probabilities a and b; None where there are none."""
+def _probabilities_of_form_one(
+    q: float, r: float, gamma: float, slack: float = 1e-12
+) -> tuple[float, float] | None:
+    """The probabilities a and b, beyond 1 by rounding up to `slack`; None where there are none."""
     total = 1.0 - q + gamma * (r + q)
     inner = total * total - 4.0 * gamma * r
-    if inner < -1e-14 * total * total:
+    if inner < -0.01 * slack * total * total:
         return None
     root = sqrt(max(inner, 0.0))
     large = 0.5 * (total + root)
     small = gamma * r / large if large > 0.0 else 0.0
     for b, ar in ((large, small), (small, large)):
-        if b <= 1.0 + 1e-12 and ar <= r * (1.0 + 1e-12):
+        if b <= 1.0 + slack and ar <= r * (1.0 + slack):
             return min(ar / r, 1.0), min(b, 1.0)
     return None
 
@@ -162,8 +164,10 @@ def _process_of_gamma(start: Array, rates: Array, gamma: float) -> MAP:
     if gamma >= 0.0:
         probabilities = _probabilities_of_form_one(q, r, gamma)
         if probabilities is None:  # at the end of `_lag1_ends`, beyond it by rounding
-            probabilities = _probabilities_of_form_one(q, r, min(gamma, _largest_gamma(q, r)))
-        assert probabilities is not None
+            gamma = min(gamma, _largest_gamma(q, r))
+            probabilities = _probabilities_of_form_one(q, r, gamma, 1e-9)
+        if probabilities is None:  # the whole range is rounding
+            probabilities = 0.0, 1.0 - q
         return MAP.acyclic(rates=rates, a=probabilities[0], b=probabilities[1])
     b = min(q - gamma * (r + q), 1.0)
     a = min(-gamma / b, 1.0) if b > 0.0 else 0.0

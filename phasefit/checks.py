@@ -298,7 +298,7 @@ def suggestion(wrong: object, allowed: Iterable[str], before_all: str = "known a
     """
     names = list(allowed)
     near = nearest(wrong, names)
-    return f"did you mean {near[0]}?" if near else f"{before_all} {', '.join(names)}"
+    return f"did you mean {near[0]}?" if near else f"{before_all} {', '.join(names) or 'none'}"
 
 
 def one_of(name: str, value: object, allowed: Iterable[str]) -> str:

@@ -57,7 +57,7 @@ def _jobs(
     from qmodels.io.swf import numbered_apart
 
     choices = log_choices(log_format, unit, log_columns, timezone, status=status, partition=partition or None)
-    log = read_jobs(file, max_bytes=max_bytes, keep=None if output else (), **choices)
+    log = read_jobs(file, max_bytes=max_bytes, keep=None if output else ("wait",), **choices)
     if output is not None:
         if output.exists() and output.samefile(file):
             raise ModelError(f"{output} is the log itself; name another file")
@@ -79,6 +79,12 @@ def _jobs(
             f"Load: {record['arrival_rate']:.4g} jobs/s of known work keep "
             f"{record['offered_processors']:,.1f} {record['unit']} busy on average."
         )
-    chosen = ["--unit", unit] if unit else []
+    # what the log was read by
+    said = {"--format": log_format, "--unit": unit, "--log-columns": log_columns, "--timezone": timezone}
+    said |= {"--status": status, "--max-bytes": f"{max_bytes}B" if max_bytes else None}
+    chosen = [word for option, value in said.items() if value is not None for word in (option, value)]
+    of = [word for name in partition or () for word in ("--partition", name)]
     for words, more, what in _NEXT:
-        typer.echo(f"Next: {shell_line(['qmodels', words, file, *chosen, *more])} says {what}.")
+        if not (log.jobs["wait"].max() >= 0 if words == "site" else not of):
+            continue  # a site is read by waits, and a law is fitted to all partitions
+        typer.echo(f"Next: {shell_line(['qmodels', words, file, *chosen, *of, *more])} says {what}.")

@@ -7,6 +7,7 @@ file is never held in memory as a whole, and of its rows only the columns that a
 
 from __future__ import annotations
 
+import codecs
 import datetime
 import gzip
 import io
@@ -114,6 +115,7 @@ def parse(file: str, max_bytes: int, names: Collection[str] = FIELDS) -> RawLog:
     try:
         for chunk in _chunks(file, max_bytes):
             if line == 1 and not rest:
+                chunk = chunk.removeprefix(codecs.BOM_UTF8)
                 check_ends(file, chunk)
             text, newline, rest = (rest + chunk).rpartition(b"\n")
             before = len(comments)

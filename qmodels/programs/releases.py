@@ -53,7 +53,13 @@ def matched_programs(
             yield now, sides[0][was], sides[1][now]
             return
         common = sorted(set(sides[0]) & set(sides[1]))
-        raise ModelError(f"no program {program[:60]!r} in both tables; {suggestion(program, common)}")
+        hint = suggestion(program, common)
+        if renamed or not common:
+            hint = "; ".join(
+                f"the {which} one has {', '.join(side)}"
+                for which, side in zip(("old", "new"), sides, strict=True)
+            )
+        raise ModelError(f"no program {program[:60]!r} in both tables; {hint}")
     names = [name for name in sides[1] if name in sides[0] and program in (None, name)]
     if not names and len(sides[0]) == len(sides[1]) == 1:
         (was,), (now,) = sides

@@ -264,3 +264,17 @@ def test_the_end_of_the_range_is_reached_though_rounding_lies_beyond_it():
         for lag1 in lag1_range(*moments):
             found = match_map(*moments, lag1)
             assert found.autocorrelation(1) == pytest.approx(lag1, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("second", "third", "lag1"),
+    [
+        (1.7332877449378066, 2.4138963288066444, -0.01322238732999221),
+        (1.9999999999988258, 2.9999999999982387, -7.945641827669729e-14),
+    ],
+)
+def test_a_correlation_whose_probability_lies_beyond_one_by_rounding_is_had(second, third, lag1):
+    """A double root in rounding, and gaps that are exponential but for rounding."""
+    found = match_map(1.0, second, third * second, lag1)
+    assert found.autocorrelation(1) == pytest.approx(lag1, abs=1e-7)
+    assert found.scv == pytest.approx(second - 1.0, rel=1e-9)

@@ -140,6 +140,13 @@ def test_independent_streams_add_their_rates_and_their_variances():
     assert (poisson.order, poisson.rate) == (1, 3.5)
 
 
+@pytest.mark.parametrize("window", [1e16, 1e20, 1e60, 1e308])
+def test_the_dispersion_in_a_very_long_window_is_that_of_the_long_run(window):
+    for rates in ([14.0, 0.016], [2.8e7, 117.0]):
+        process = MAP.modulated([[0.0, 0.0023], [0.058, 0.0]], rates=rates)
+        assert process.dispersion(window) == pytest.approx(process.dispersion(np.inf), rel=1e-10)
+
+
 @every_map
 def test_thinning_brings_the_dispersion_near_to_one(process):
     """Var of a thinned count: p^2 Var + p (1 - p) mean, so I - 1 is multiplied by p."""

@@ -95,6 +95,7 @@ class TestANameThatIsNotThere:
     def test_brings_the_list_when_nothing_is_spelled_like_it(self):
         assert suggestion("memory", ["disks", "p"]) == "known are disks, p"
         assert suggestion("disk", ["disks", "p"]) == "did you mean disks?"
+        assert suggestion("disk", [], "it has") == "it has none"
 
     def test_is_refused_with_list_and_neighbour(self):
         with pytest.raises(ModelError) as caught:

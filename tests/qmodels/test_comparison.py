@@ -256,6 +256,9 @@ class TestWhatCannotBeCompared:
         third = RunTable(both.frame.assign(program=both.frame["program"] + "!"))
         with pytest.raises(ModelError, match="no program in common"):
             compare_runs(both, third)
+        for wrong in ("solver", "solver=third"):
+            with pytest.raises(ModelError, match="old one has solver, renamed; the new one has solver!, "):
+                compare_runs(both, third, program=wrong)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import json
 import re
 import runpy
 import secrets
+import shlex
 import tracemalloc
 from collections import Counter
 from pathlib import Path
@@ -94,7 +95,7 @@ def test_windows_line_ends_and_marks_of_utf_8_are_read(tmp_path, jobs):
     for name in NAMES:
         file = written(tmp_path, name, jobs)
         text = file.read_bytes().replace(b"\n", b"\r\n")
-        file.write_bytes(text if name == "swf" else b"\xef\xbb\xbf" + text)
+        file.write_bytes(b"\xef\xbb\xbf" + text)
         assert len(read_jobs(file, **SAID[name]).jobs) == 300
 
 
@@ -116,6 +117,18 @@ def test_selections_mean_the_same_in_every_format(tmp_path, jobs, name):
     else:
         with pytest.raises(ModelError, match="UnixStartTime"):
             read_jobs(file, start="2024-03-01 09:00", **SAID[name])
+
+
+def test_a_partition_and_a_user_of_the_standard_format_are_their_numbers_also_as_words(tmp_path):
+    rows = [f"{i} {i} 0 9 1 {'-1 ' * 6}{i % 3} -1 -1 -1 {i % 2} -1 -1\n" for i in range(1, 7)]
+    file = tmp_path / "two.swf"
+    file.write_text("".join(rows))
+    assert read_jobs(file, partition="1").jobs["job"].tolist() == [1, 3, 5]
+    assert read_jobs(file, partition=["1"], user=("2", 1)).jobs["job"].tolist() == [1, 5]
+    done = invoked(describe.register, "jobs", file, "--partition", "0")
+    assert "two.swf: 3 jobs" in done.stdout
+    with pytest.raises(ModelError, match="partition must be a whole number; got 'batch'"):
+        read_jobs(file, partition="batch")
 
 
 def test_columns_that_are_not_asked_for_take_no_memory(tmp_path, jobs):
@@ -470,6 +483,41 @@ def test_the_description_of_a_log_says_its_load_in_its_unit(tmp_path, jobs):
     assert "Load" not in invoked(describe.register, "jobs", one).stdout
     done = invoked(describe.register, "jobs", file, "--unit", "nodes", "-o", file)
     assert "is the log itself" in str(done.exception)
+
+
+def test_what_can_be_asked_next_reads_the_log_in_the_same_way(tmp_path, jobs):
+    file = written(tmp_path, "csv", jobs)
+    how = [*words("csv"), "--timezone", "UTC", "--status", "failed", "--max-bytes", "1MB"]
+    done = invoked(describe.register, "jobs", file, *how)
+    site, law = (shlex.split(line) for line in done.stdout.splitlines() if line.startswith("Next: "))
+    assert site[1:3] == ["qmodels", "site"]
+    assert law[1:3] == ["qmodels", "fit"]
+    given = law[3 : law.index("says")]
+    assert given[-2:] == ["--column", "runtime"]
+    assert site[3 : site.index("says")] == given[:-2]
+    done = invoked(fit.register, "fit", *given, "--order", "1", "--json")
+    assert result_of(done.stdout)["n"] == (jobs["status"] == 0).sum()
+
+
+def test_of_waits_that_are_not_there_nothing_is_asked_next(tmp_path, jobs):
+    file = tmp_path / "t.csv"
+    file.write_text("submit,run,cores,partition\n0,9,1,a\n5,7,2,a\n")
+    map_ = "submit=submit,run=run,cores=cores,partition=partition"
+    done = invoked(describe.register, "jobs", file, "--log-columns", map_)
+    assert "qmodels site" not in done.stdout
+    assert "qmodels fit" in done.stdout
+    done = invoked(describe.register, "jobs", file, "--log-columns", map_, "--partition", "a")
+    assert "Next" not in done.stdout  # fit takes all partitions
+    done = invoked(
+        describe.register,
+        "jobs",
+        file,
+        "--log-columns",
+        "submit=submit,run=run,cores=cores",
+        "--partition",
+        "a",
+    )
+    assert "partition 'a' is not in the log; it has none" in str(done.exception)
 
 
 def test_jobs_that_do_not_fit_the_machine_ask_whether_units_agree(tmp_path, jobs):

@@ -551,6 +551,15 @@ def test_a_run_time_stands_in_for_start_and_end(tmp_path):
     assert log.header["Unit"] == "gpus"
 
 
+@pytest.mark.parametrize("run", ["10.05", "0.001", "12.009", "7.", "0.30000000000000004"])
+def test_run_times_of_a_table_keep_the_zeros_behind_their_point(tmp_path, run):
+    file = made(tmp_path, "t,secs,L,gpu", f"10.012345678901234,{run},{run},2")
+    log = read_jobs(file, columns={"submit": "t", "run": "secs", "gpus": "gpu", "requested_time": "L"})
+    assert log.jobs[["submit", "run", "requested_time"]].to_numpy().tolist() == [
+        [10.012345678901234, float(run), float(run)]
+    ]
+
+
 def test_words_for_states_are_known_in_any_case_and_others_counted(tmp_path):
     rows = [f"0,1,2,3,{word}" for word in ("Success", "KILLED", "failed", "TIMEOUT", "odd")]
     file = made(tmp_path, "Created,Began,Ended,CPUs,S", *rows)
@@ -598,6 +607,14 @@ def test_text_in_quotes_that_swallows_a_row_is_refused(tmp_path):
         read_jobs(file, columns=MAP)
 
 
+@pytest.mark.parametrize("run", ["1e3", "5,5", "5 s", "inf", "0x10"])
+def test_a_run_time_that_is_none_says_what_would_do(tmp_path, run):
+    file = made(tmp_path, "t;secs;cpu", "10;30;2", f"10;{run};2")
+    with pytest.raises(TraceFormatError, match="is no number of seconds such as 90 or") as caught:
+        read_jobs(file, columns={"submit": "t", "run": "secs", "cores": "cpu"})
+    assert (caught.value.line, caught.value.field) == (3, "secs")
+
+
 def test_names_of_our_own_need_no_map(tmp_path):
     log = read_jobs(made(tmp_path, "job,submit,start,end,cores", "3,0,1,2,4"))
     assert first(log) == [3, 1, 1, 4]
@@ -620,6 +637,12 @@ def test_names_of_our_own_need_no_map(tmp_path):
 def test_a_map_that_does_not_do_says_what_would(tmp_path, columns, says):
     with pytest.raises(ModelError, match=says):
         read_jobs(made(tmp_path, "Created,Began,Ended,CPUs", "0,1,2,3"), columns=columns)
+
+
+@pytest.mark.parametrize("sign", [";", "\t"])
+def test_a_table_of_any_sign_asks_for_a_map(tmp_path, sign):
+    with pytest.raises(TraceFormatError, match=r"--log-columns .*it has Created, Began, Ended, CPUs"):
+        read_jobs(made(tmp_path, sign.join(["Created", "Began", "Ended", "CPUs"]), sign.join("0123")))
 
 
 def test_two_units_in_a_map_ask_for_one(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,8 +21,9 @@ from qmodels.io.job_logs.formats import (
 from qmodels.io.job_logs.lines import Lines, beginning, first_line
 from qmodels.io.job_logs.stamps import Clock, duration, zone_of
 from qmodels.io.job_logs.states import RUNS, WAITS, States
-from qmodels.io.job_logs.table import JobTable, job_number, number_in_cell, whole_number
+from qmodels.io.job_logs.table import JobTable, number_in_cell, whole_number
 
+_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{0,20})?", re.ASCII)
 _EXAMPLE = "submit = 'Created', end = 'Ended', cores = 'CPUs'"
 
 #: What a column may hold.
@@ -161,15 +163,16 @@ def _seconds(text: str) -> float:
     """A plain number of seconds, or a duration with colons; negative where not known."""
     if ":" in text:
         return duration(text)
-    sign = -1.0 if text.startswith("-") else 1.0
-    whole, dot, part = text.removeprefix("-").partition(".")
-    return sign * (job_number(whole) + (float(f"0.{job_number(part)}") if dot and part else 0.0))
+    if _NUMBER.fullmatch(text) is None:
+        raise ValueError("is no number of seconds such as 90 or 12.5, and no duration such as 1:02:03")
+    return float(text)
 
 
 def _advice(lines: Sequence[str]) -> str:
     """For a table: which columns to name."""
     first = first_line(lines)
-    cells = [cell.strip()[:30] for cell in first.split(",")]
+    sign = max(",;\t", key=first.count)
+    cells = [cell.strip()[:30] for cell in first.split(sign)]
     if len(cells) < 3 or any(cell.replace(".", "").isdigit() for cell in cells):
         return ""
     return (

@@ -78,8 +78,8 @@ def read_jobs(
     Wait is start - submit and run is end - start, always from the time stamps. Left out and
     counted: jobs that never started, have not ended, have no processors or no time of submission,
     start before they are submitted or end before they start; rows of job steps; rows that repeat
-    another one. Every element of a job array is a job; the components of a heterogeneous job are
-    joined to one. Jobs that a limit or a failing node ended count as failed.
+    another one, in sacct, pbs, lsf and sge. Every element of a job array is a job; the components of
+    a heterogeneous job are joined to one. Jobs that a limit or a failing node ended count as failed.
 
     Examples
     --------

@@ -20,7 +20,7 @@ NOT_A_TIME = "not a time; one such as 2026-02-03 08:00:00, or seconds since 1970
 
 _MOST_HOURS = 100_000  # that are remembered: those of eleven years
 _TWO = {f"{n:02d}": n for n in range(60)}
-_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,20})?", re.ASCII)  # of a float all digits are written
 _DURATION = re.compile(
     r"(?:([0-9]{1,6})[-:](?=[0-9]+:[0-9]+:))?(?:([0-9]{1,9}):)?([0-9]{1,9}):([0-9]{1,2})"
     r"(?:\.([0-9]{1,9}))?",

@@ -14,6 +14,7 @@ from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices
 from qmodels.io.job_logs.lines import first_line
 
 _NUMBERS = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
+_CODE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 
 
 @FORMATS.register
@@ -43,9 +44,17 @@ class StandardFormat(AbstractJobFormat):
             )
         names = ("partition", "user", "status", "start", "end")
         given: dict[str, Any] = {name: getattr(choices, name) for name in names}
+        given |= {name: _numbers(given[name]) for name in ("partition", "user")}
         most = swf.MAX_BYTES if choices.max_bytes is None else choices.max_bytes
         log = swf.read_swf(file, **given, max_bytes=most, columns=choices.keep)
         unit = "processors, whatever the site counts" if choices.unit is None else choices.unit
         said = f"Read as swf ({cls.title}); sizes are {unit}."
         object.__setattr__(log, "warnings", (said, *log.warnings))  # not yet seen by anybody
         return log
+
+
+def _numbers(given: Any) -> Any:
+    """Codes that are written as text, as the words of a command are, as numbers."""
+    if isinstance(given, str):
+        return int(given) if _CODE.fullmatch(given) else given
+    return [_numbers(each) for each in given] if isinstance(given, list | tuple) else given

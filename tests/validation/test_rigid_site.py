@@ -10,7 +10,7 @@ from qmodels.errors import ModelError
 from qmodels.io import JobLog, read_jobs
 from tests.command import called
 from validation.rigid import RigidJobs, simulate_rigid
-from validation.rigid.changes import SiteChange, days_drawn
+from validation.rigid.changes import SiteChange, days_drawn, whole_part
 from validation.rigid.months import DAY, MONTH, site_log, waited_beside_idle
 from validation.rigid.report import site_findings, site_notes, site_report
 from validation.rigid.site import EXPLAINS, forecast, read_site
@@ -32,6 +32,11 @@ def made_log(months=5, per_day=20, users=7, processors=16, limits=True, backfill
     columns = {"submit": submit, "wait": wait, "run": run, "processors": need, "user": user}
     header = {"MaxProcs": str(processors)}
     return JobLog("made", columns | {"requested_time": limit}, header)
+
+
+def test_a_part_of_a_machine_is_whole_processors_whatever_a_product_rounds_to():
+    machine = site_log(made_log(months=2, processors=100))
+    assert [whole_part(machine, part) for part in (0.29, 0.57, 0.001, 1.0)] == [29, 57, 1, 100]
 
 
 def test_waiting_beside_idle_processors_is_what_a_walk_through_time_counts():

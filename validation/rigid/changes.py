@@ -195,8 +195,8 @@ class SiteChange(Record):
         part, cap : float
             Usable part of the machine, and cap per user as a part of it, of today.
         """
-        processors = max(int(part * log.processors * self.nodes + 1e-9), 1)
-        largest = max(int(part * log.processors + 1e-9), 1)  # jobs do not grow with the machine
+        processors = whole_part(log, part * self.nodes)
+        largest = whole_part(log, part)  # jobs do not grow with the machine
         limit = jobs.limit if self.limits is None else np.minimum(jobs.limit, self.limits * jobs.run)
         late = np.zeros(len(jobs), np.int64) if self.short is None else (limit > self.short).astype(np.int64)
         changed = RigidJobs(
@@ -204,8 +204,21 @@ class SiteChange(Record):
             user=jobs.user, priority=late,
         )  # fmt: skip
         cap = cap if self.cap is None else self.cap
-        most = max(int(cap * log.processors), 1) if cap < math.inf else None
+        most = whole_part(log, cap) if cap < math.inf else None
         return simulate_rigid(changed, processors, self.rule(), cap=most).wait
+
+
+def whole_part(log: SiteLog, part: float) -> int:
+    """Return the whole processors of a part of the machine, at least one.
+
+    Parameters
+    ----------
+    log : SiteLog
+        Gives the machine.
+    part : float
+        Of it; .29 of 100 are 29, whatever their product rounds to.
+    """
+    return max(int(part * log.processors + 1e-9), 1)
 
 
 def _factor(text: str) -> float:

@@ -23,6 +23,7 @@ from validation.rigid.changes import (
     days_drawn,
     site_changes,
     usual_changes,
+    whole_part,
 )
 from validation.rigid.mixes import saturated_rates
 from validation.rigid.model import RigidJobs
@@ -339,9 +340,9 @@ def replayed(log: SiteLog, part: float, cap: float, jobs: RigidJobs | None = Non
         By default EASY.
     """
     jobs = jobs or log.jobs
-    processors = max(int(part * log.processors + 1e-9), 1)
+    processors = whole_part(log, part)
     limited = jobs if jobs.need.max() <= processors else _narrowed(jobs, processors)
-    most = max(int(cap * log.processors), 1) if cap < math.inf else None
+    most = whole_part(log, cap) if cap < math.inf else None
     return simulate_rigid(limited, processors, rule or EASY(), cap=most).wait
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phasefit import PhaseType
@@ -157,29 +157,20 @@ def solve_checkpoints(job: Checkpointing, storage: Storage, jobs: int) -> ChainR
     """
     stages = _stages(job, storage)
     states = compositions(jobs, stages.count)
-    place = (jobs + 1) ** np.arange(stages.count, dtype=np.int64)
-    keys = states @ place
-    order = np.argsort(keys)
     moving = states @ stages.moving
     speed = np.minimum(1.0, storage.full_at / np.maximum(moving, 1))
+    steps = _steps(stages, states, speed)
     rows, columns, rates = [], [], []
-    for a, b in zip(*np.nonzero(stages.own + stages.shared), strict=True):
-        some = np.flatnonzero(states[:, a])
-        target = keys[some] - place[a] + place[b]
+    for a, _, some, to, each in steps:
         rows.append(some)
-        columns.append(order[np.searchsorted(keys, target, sorter=order)])
-        rates.append(states[some, a] * (stages.own[a, b] + stages.shared[a, b] * speed[some]))
-    size = len(states)
-    chain = solve_chain(
-        csr_array(
-            (np.concatenate(rates), (np.concatenate(rows), np.concatenate(columns))), shape=(size, size)
-        )
-    )
+        columns.append(to)
+        rates.append(states[some, a] * each)
+    chain = solve_chain(_matrix(rates, rows, columns, len(states)))
     pi = chain.probabilities
     writes = float(pi @ ((states @ stages.written) * speed))
     writing, rate = states @ stages.writing, job.failure_rate
     # Little's law of the writes that will end, of all that are under way
-    ending = writing if rate == 0.0 else _ending(stages, storage, states, keys, order, place)
+    ending = writing if rate == 0.0 else _ending(stages, states, speed, steps)
     write = float(pi @ ending) / writes
     used = float(pi @ np.minimum(moving, storage.full_at)) / storage.full_at
     if job.mode == "asynchronous":  # nothing fails: all work is kept
@@ -190,54 +181,57 @@ def solve_checkpoints(job: Checkpointing, storage: Storage, jobs: int) -> ChainR
     return ChainResult(goodput, write, stall, used, chain.error_estimate)
 
 
-def _ending(
-    stages: _Stages,
-    storage: Storage,
-    states: NDArray[np.int64],
-    keys: NDArray[np.int64],
-    order: NDArray[np.intp],
-    place: NDArray[np.int64],
-) -> Array:
+#: A move of one job from a stage to another: the stages, the states that have one there, those after
+#: it, and the rate of each such job.
+_Step = tuple[int, int, NDArray[np.intp], NDArray[np.intp], Array]
+
+
+def _steps(stages: _Stages, states: NDArray[np.int64], speed: Array) -> list[_Step]:
+    place = (states[0].sum() + 1) ** np.arange(stages.count, dtype=np.int64)
+    keys = states @ place
+    order = np.argsort(keys)
+    found = []
+    for a, b in zip(*np.nonzero(stages.own + stages.shared), strict=True):
+        some = np.flatnonzero(states[:, a])
+        to = order[np.searchsorted(keys, keys[some] - place[a] + place[b], sorter=order)]
+        found.append((int(a), int(b), some, to, stages.own[a, b] + stages.shared[a, b] * speed[some]))
+    return found
+
+
+def _matrix(
+    rates: list[Array], rows: list[NDArray[np.intp]], columns: list[NDArray[np.intp]], size: int
+) -> csr_array:
+    where = (np.concatenate(rows), np.concatenate(columns))
+    return csr_array((np.concatenate(rates), where), shape=(size, size))
+
+
+def _ending(stages: _Stages, states: NDArray[np.int64], speed: Array, steps: list[_Step]) -> Array:
     """Mean number of the writes under way in each state that will end before their job fails.
 
     One job in a stage of its write is followed, among the others, until its write ends or is hit.
     """
-    stage = np.flatnonzero(stages.writing)
-    kept = [states[:, s] > 0 for s in stage]
-    number = np.cumsum([0, *(int(each.sum()) for each in kept)])
-    at = np.full((len(stage), len(states)), -1, dtype=np.int64)
-    for n, each in enumerate(kept):
-        at[n, each] = np.arange(number[n], number[n + 1])
-    speed = np.minimum(1.0, storage.full_at / np.maximum(states @ stages.moving, 1))
-    ended, hit = int(number[-1]), int(number[-1]) + 1
-    rows, columns, rates = [], [], []
-
-    def add(here: NDArray[np.int64], to: ArrayLike, rate: Array) -> None:
-        rows.append(here)
-        columns.append(np.broadcast_to(to, here.shape))
-        rates.append(rate)
-
-    for n, (s, each) in enumerate(zip(stage, kept, strict=True)):
-        here = np.flatnonzero(each)
-        mine, none = at[n, here], np.zeros(len(here))
-        add(mine, ended, stages.written[s] * speed[here])
-        add(mine, hit, none + stages.own[s, ~stages.writing].sum())
-        for a, b in zip(*np.nonzero(stages.own + stages.shared), strict=True):
-            to = order[np.searchsorted(keys, keys[here] - place[a] + place[b], sorter=order) % len(order)]
-            rate = none + stages.own[a, b] + stages.shared[a, b] * speed[here]
-            others = states[here, a] - (a == s)
-            some = others > 0
-            add(mine[some], at[n, to[some]], (others * rate)[some])
+    at = np.full((stages.count, len(states)), -1, dtype=np.int64)  # of the job followed, by its stage
+    here = np.nonzero((states.T > 0) & stages.writing[:, None])
+    ended, hit = len(here[0]), len(here[0]) + 1
+    at[here] = np.arange(ended)
+    stage, state = here
+    none = np.zeros(ended)
+    rows, columns = [at[here], at[here]], [np.full(ended, ended), np.full(ended, hit)]
+    rates = [stages.written[stage] * speed[state], none + stages.own[:, ~stages.writing].sum(axis=1)[stage]]
+    for s in np.flatnonzero(stages.writing):
+        for a, b, some, to, rate in steps:
+            others = states[some, a] - (a == s)
+            moves = (at[s, some] >= 0) & (others > 0)
+            rows.append(at[s, some[moves]])
+            columns.append(at[s, to[moves]])
+            rates.append((others * rate)[moves])
             if a == s and stages.writing[b]:  # on to the next stage of the same write
-                add(mine, at[int(np.searchsorted(stage, b)), to], rate)
-    size = ended + 2
-    moves = csr_array(
-        (np.concatenate(rates), (np.concatenate(rows), np.concatenate(columns))), shape=(size, size)
-    )
-    chance = solve_absorption(moves, (ended, hit), moments=1).probabilities[:, 0]
+                rows.append(at[s, some])
+                columns.append(at[b, to])
+                rates.append(rate)
+    chance = solve_absorption(_matrix(rates, rows, columns, ended + 2), (ended, hit), moments=1)
     found = np.zeros(len(states))
-    for n, (s, each) in enumerate(zip(stage, kept, strict=True)):
-        found[each] += states[each, s] * chance[at[n, each]]
+    np.add.at(found, state, states[state, stage] * chance.probabilities[:ended, 0])
     return found
 
 

@@ -162,8 +162,11 @@ class _Renewal:
         self.spared = log_survived(job, job.failure_rate)
         self.work = kept_work(job, job.failure_rate)
 
-    def _cycle_means(self, wait: float, stretch: float) -> tuple[float, float, float]:
-        """Work kept of a cycle, its mean length, and the logarithm of its chance to be spared."""
+    def _cycle_means(self, wait: float, stretch: float, saved: float) -> tuple[float, float, float]:
+        """Work kept of a cycle, its mean length, and the logarithm of its chance to be spared.
+
+        `saved` is that of its write and of the wait for it.
+        """
         job, held = self.job, stretch * self.write
         if job.mode == "asynchronous":
             beside = self.overrun(wait, held) + job.snapshot
@@ -182,12 +185,11 @@ class _Renewal:
             return work, length, -job.failure_rate * length
         if job.mode == "asynchronous":
             return work, length, self.spared - job.failure_rate * still
-        return work, length, self.spared + self._survived(wait, held)
+        return work, length, self.spared + saved
 
-    def _survived(self, wait: float, transfer: float) -> float:
-        """Logarithm of the chance that failures spare a transfer of this mean and the wait for it."""
-        rate = self.job.failure_rate
-        return log_write_survived(self.job, rate * transfer) - rate * wait
+    def _survived(self, transfer: float) -> float:
+        """Logarithm of the chance that failures spare a transfer of this mean."""
+        return log_write_survived(self.job, self.job.failure_rate * transfer)
 
     def of_writes(self, wait: float, stretch: float) -> tuple[float, float]:
         """Mean time of a write that failures spare, and that it keeps the job from working, seconds."""
@@ -204,28 +206,29 @@ class _Renewal:
         return overrun(self.job, wait + held, math.sqrt(of_size + extra * extra))
 
     def goodput(self, wait: float, stretch: float) -> float:
-        work, length, spared = self._cycle_means(wait, stretch)
-        job = self.job
+        job, hits = self.job, self.job.failure_rate * wait
+        saved = self._survived(stretch * self.write) - hits
+        work, length, spared = self._cycle_means(wait, stretch, saved)
         if math.isinf(job.mtbf):
             return work / length
-        restore = -self._survived(wait, stretch * self.read)
+        restore = hits - self._survived(stretch * self.read)
         if restore > _LARGE or spared < -_LARGE:
             return 0.0
         segment = math.expm1(-spared) * math.exp(restore) * (job.downtime + job.mtbf)
-        behind = job.mode == "asynchronous"
-        saved = math.exp(self._survived(wait, stretch * self.write)) if behind else 1.0
-        return work * saved / segment
+        return work * (math.exp(saved) if job.mode == "asynchronous" else 1.0) / segment
 
     def visits(self, wait: float, stretch: float) -> _Visits | None:
         """Means per transfer; None where no interval is ever survived."""
-        job = self.job
-        _, length, spared = self._cycle_means(wait, stretch)
-        write, read = stretch * self.write, stretch * self.read
+        job, hits = self.job, self.job.failure_rate * wait
+        write_kept = self._survived(stretch * self.write)
+        saved = write_kept - hits
+        _, length, spared = self._cycle_means(wait, stretch, saved)
         if math.isinf(job.mtbf):
-            away = length - wait - write
+            away = length - wait - stretch * self.write
             return _Visits(max(away, 1e-9 * job.interval), self.write, 0.0)
-        rate, mtbf = job.failure_rate, job.mtbf
-        saved, restored = self._survived(wait, write), self._survived(wait, read)
+        mtbf = job.mtbf
+        read_kept = self._survived(stretch * self.read)
+        restored = read_kept - hits
         if spared < -_LARGE or min(saved, restored) < -_LARGE:
             return None
         failed = math.expm1(-spared)
@@ -234,17 +237,9 @@ class _Renewal:
         # after a cycle that was survived.
         writes = 1.0 if job.mode == "asynchronous" else math.exp(-saved)
         reads = failed * math.exp(-restored)
-        waiting = -mtbf * math.expm1(-rate * wait)
-        admitted = math.exp(-rate * wait)
-        moving = (
-            -admitted
-            * mtbf
-            * (
-                writes * math.expm1(log_write_survived(job, rate * write))
-                + reads * math.expm1(log_write_survived(job, rate * read))
-            )
-            / (writes + reads)
-        )
+        waiting = -mtbf * math.expm1(-hits)
+        ended = writes * math.expm1(write_kept) + reads * math.expm1(read_kept)
+        moving = -math.exp(-hits) * mtbf * ended / (writes + reads)
         away = segment / (writes + reads) - waiting - moving
         return _Visits(max(away, 1e-9 * job.interval), moving / stretch, reads / (writes + reads))
 

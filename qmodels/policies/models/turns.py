@@ -276,13 +276,36 @@ def mixed_speeds(
     cycling = np.stack([cycles(a, jobs - a, means, ratio) for a in range(jobs + 1)], axis=1)
     ones = np.arange(jobs + 1.0)
     leave = cycling * np.stack([ones, jobs - ones], axis=1)
-    rates = np.zeros((ratio.size, jobs + 1, jobs + 1))
-    for a in range(jobs):
-        rates[:, a, a + 1] = leave[:, a, 1] * alpha
-        rates[:, a + 1, a] = leave[:, a + 1, 0] * (1.0 - alpha)
-    law = _stationary(rates)
+    law = law_of_replaced(leave, alpha)
     throughput = np.asarray((law[:, :, None] * leave).sum(axis=(1, 2)))
     return cycling * np.array(means), throughput, law
+
+
+def law_of_replaced(leave: Array, alpha: float) -> Array:
+    """Law of how many of j jobs are of the first class, where each that ends is replaced by a fresh one.
+
+    Parameters
+    ----------
+    leave : (n, j + 1, 2) ndarray
+        Ends per unit of time of the jobs of each class, by the number of the first.
+    alpha : float
+        Probability that a fresh one is of the first class.
+
+    Returns
+    -------
+    (n, j + 1) ndarray
+
+    Examples
+    --------
+    >>> law_of_replaced(np.array([[[0.0, 2.0], [1.0, 0.0]]]), 0.5)
+    array([[0.33333333, 0.66666667]])
+    """
+    size = leave.shape[1]
+    rates = np.zeros((len(leave), size, size))
+    for a in range(size - 1):
+        rates[:, a, a + 1] = leave[:, a, 1] * alpha
+        rates[:, a + 1, a] = leave[:, a + 1, 0] * (1.0 - alpha)
+    return _stationary(rates)
 
 
 def partition_classes(starts: Array, replaced: float, ends: Array, alpha: float) -> Array:

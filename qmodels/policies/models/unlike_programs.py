@@ -12,7 +12,7 @@ import numpy as np
 from qmodels.policies.models.bursts_in_service import served
 from qmodels.policies.models.merged_classes import MeanClass, merged
 from qmodels.policies.models.sized_jobs import SizedClass
-from qmodels.policies.models.turns import private_computing
+from qmodels.policies.models.turns import law_of_replaced, private_computing
 from qmodels.policies.system import Workload
 from qmodels.programs.model import parts
 
@@ -78,8 +78,6 @@ def part_left(programs: tuple[MeanClass, ...], jobs: int, ratio: float) -> float
     bursts = tuple(max(x.cpu, least) / x.phases for x in programs)
     away = tuple(max(x.io * ratio * cpu / io, least) / x.phases for x in programs)
     ends = np.array([served((a, jobs - a), bursts, away, False).always / work for a in range(jobs + 1)])
-    more, fewer = ends[:-1, 1] * first, ends[1:, 0] * (1.0 - first)
-    logs = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(more, _TINY) / np.maximum(fewer, _TINY)))])
-    law = np.exp(logs - logs.max())
-    completed = float(law @ ends.sum(axis=1) / law.sum())
+    law = law_of_replaced(np.maximum(ends, _TINY)[None], first)[0]
+    completed = float(law @ ends.sum(axis=1))
     return min(completed * cpu / float(private_computing(jobs, ratio)), 1.0)

@@ -129,10 +129,15 @@ def _first(ends, running, end):
 
 @njit(**UNCOUNTED_WITHIN)
 def _move(job, free, nodes, per_node, held, sign):
-    """Give back (+1) or take (-1) what a job holds."""
+    """Give back (+1) or take (-1) what a job holds; return by how much more is spare, see `_spare`."""
+    more = np.int64(0)
     for k in range(nodes):
+        node = held[job, k]
+        more -= max(free[node, 0], 0)
         for r in range(free.shape[1]):
-            free[held[job, k], r] += sign * per_node[job, r]
+            free[node, r] += sign * per_node[job, r]
+        more += max(free[node, 0], 0)
+    return more
 
 
 @njit(**UNCOUNTED_WITHIN)
@@ -311,9 +316,8 @@ def simulate(
             running -= 1
             for k in range(at, running):
                 _copy(ends, k, k + 1)
-            _move(job, free, jobs[job, 3], per_node, held, np.int64(1))
+            total += _move(job, free, jobs[job, 3], per_node, held, np.int64(1))
             u, anew = jobs[job, 2], True
-            total += jobs[job, 0]
             use[u] -= jobs[job, 0]
             # Those of this user that the cap kept back wait again, as far as they have room now.
             other, kept_back[u] = kept_back[u], -1
@@ -328,10 +332,8 @@ def simulate(
         while step < step_time.size and step_time[step] <= now:
             for r in range(free.shape[1]):
                 free[steps[step, 0], r] += steps[step, 1 + r]
-            anew = True
+            anew, total = True, _spare(free)
             step += 1
-        if step > 0:  # what ends on a drained node frees nothing
-            total = _spare(free)
         while leaving and left < n and times[leaves[left], 3] <= now:
             job = leaves[left]
             left += 1
@@ -439,7 +441,7 @@ def simulate(
                 # At the next event what was out of sight may be in sight, the head over its cap, or
                 # what ends with the shadow counted as free then.
                 stale = stale or depth >= 0 or (capped and u == jobs[head, 2]) or (strict and end == shadow)
-            _move(job, free, jobs[job, 3], per_node, held, np.int64(-1))
+            total += _move(job, free, jobs[job, 3], per_node, held, np.int64(-1))
             start[job] = now
             _set(tree, at, NOBODY, math.inf, 0.0)
             queued -= 1
@@ -449,7 +451,6 @@ def simulate(
                 while waiting[k] != job:
                     k += 1
                 waiting[k] = waiting[queued]
-            total -= jobs[job, 0]
             use[u] += jobs[job, 0]
             _push(heap, running, now + times[job, 1], job)
             k = running

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit import PhaseType
 from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.job_stages import JobStages
-from qmodels.policies.models.policy_queue import RunningChain
+from qmodels.policies.models.policy_queue import OnPartitions, RunningChain
 from qmodels.policies.models.state_search import explored
 from qmodels.policies.system import Arrangement
 
@@ -131,14 +132,18 @@ class Paces(Protocol):
         ...
 
 
-def running_on_disks(on_disks: DiskPartitions, stages: Stages, paces: Paces | None = None) -> RunningChain:
+def running_on_disks(
+    on_disks: DiskPartitions, stages: Stages, paces: Paces | None = None, demand: PhaseType | None = None
+) -> RunningChain:
     """Return the chain of the running jobs by disk partition and stage.
 
-    Where `paces` are given, all that a job does goes on at its speed beside the others.
+    Where `paces` are given, all that a job does goes on at its speed beside the others. Where stages
+    are those of a `demand`, the chain tells who runs where.
     """
     builder = _Builder(on_disks, stages, paces)
     empty = tuple((0,) * (len(slots) * builder.order) for slots in on_disks.slots)
-    return explored(empty, on_disks.max_running, builder.moves, builder.busy)
+    where = None if demand is None else partial(builder.on_partitions, demand)
+    return explored(empty, on_disks.max_running, builder.moves, builder.busy, where)
 
 
 class _Builder:
@@ -180,6 +185,26 @@ class _Builder:
         if group.stop - group.start == 1:
             return changed
         return (*changed[: group.start], *sorted(changed[group]), *changed[group.stop :])
+
+    def on_partitions(self, demand: PhaseType, states: list[State]) -> OnPartitions:
+        """Who runs on each kind of partition in each state, and chances of the kind of the next start."""
+        held, starts, work = np.zeros((3, len(states), len(self.groups), self.classes))
+        group_at = [self.groups.index(group) for group in self.group_of]
+        leaving = float(demand.exit.sum())
+        for n, state in enumerate(states):
+            k = sum(map(self.jobs, state))
+            for at, here in enumerate(state):
+                speeds = 1.0 if self.paces is None else self.paces.speeds(self.like(at), here, k)
+                of_class = np.reshape([here, np.multiply(here, speeds)], (2, self.classes, self.order))
+                jobs, paced = of_class.sum(axis=2)
+                held[n, group_at[at]] += jobs
+                for kind in np.flatnonzero(jobs).tolist():
+                    exits = self.stages(kind, self.jobs(here), k).exits
+                    work[n, group_at[at], kind] += paced[kind] * float(exits.sum()) / leaving
+            if k < self.on_disks.max_running:
+                for at, kind, chance in self.start(state):
+                    starts[n, group_at[at], kind] += chance
+        return OnPartitions(demand, *(each.reshape(len(states), -1) for each in (held, starts, work)))
 
     def start(self, state: State) -> list[tuple[int, int, float]]:
         """Disk partition, class and probability of the next start."""

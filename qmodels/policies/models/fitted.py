@@ -102,14 +102,14 @@ def whole_time(solved: SolvedQueue) -> PhaseType | None:
     ----------
     solved : SolvedQueue
     """
-    workload, known = solved.workload, solved.queue.running.at_one_speed
+    workload, known = solved.workload, solved.queue.running.demand
     if known is None:
         return None
     full = time_alone(workload, *solved.policy.allotment(solved.system))
-    if full is None or full is known[0] or (full is workload.demand and full.fitted_to is not None):
+    if full is None or full is known or (full is workload.demand and full.fitted_to is not None):
         return None
     for law, _ in simpler_laws(full):
-        if known[0].order < law.order <= _MOST_ALONE:
+        if known.order < law.order <= _MOST_ALONE:
             return law.scale(1.0 / law.mean)
     return None
 

@@ -37,7 +37,6 @@ class Places(AbstractModel):
     name = "places"
     rank = 35
     placement = "fewest-at-disk"
-    followed_by = "crowded-speeds"
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: partitions of unequal size, few enough to be followed."""
@@ -69,7 +68,7 @@ class Places(AbstractModel):
             case.memory,
             'use a demand law of lower order, fewer sizes, or model="speed-scaled"',
         )
-        running = running_on_disks(on_disks, _stages(demand), _Beside(case, on_disks))
+        running = running_on_disks(on_disks, _stages(demand), _Beside(case, on_disks), demand)
         said = [*case.approximation, *reduced]
         exact = arrangement.private and not said and not case.workload.has_bursts
         if not arrangement.private and arrangement.system.disk_discipline != "ps":

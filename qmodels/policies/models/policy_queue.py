@@ -22,6 +22,16 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
+class OnPartitions:
+    """Jobs of one law of demand by the kind of their partition, on which they stay: its size and disk."""
+
+    demand: PhaseType
+    held: Array  #: (states, kinds) jobs that run on partitions of each kind
+    starts: Array  #: (states, kinds) probability that the next start is on one of each; 0 where all are taken
+    work: Array  #: (states, kinds) mean jobs per second that those there get done, of their demand
+
+
+@dataclass(frozen=True, eq=False)
 class RunningChain:
     """What the running jobs do, 0..c of them, as a chain whose levels count them.
 
@@ -40,6 +50,14 @@ class RunningChain:
     #: others, which last as long for all jobs
     own_part: float = 1.0
     staged: StagedJobs | None = None  #: the jobs by stage, where `centre` is the chain of these
+    on_partitions: OnPartitions | None = None  #: who runs where, where partitions are unlike
+
+    @property
+    def demand(self) -> PhaseType | None:
+        """Law of a job's demand, where the chain tells all of them by its stages alone."""
+        if self.on_partitions is not None:
+            return self.on_partitions.demand
+        return None if self.at_one_speed is None else self.at_one_speed[0]
 
     @property
     def max_running(self) -> int:

@@ -18,11 +18,12 @@ from qmodels.networks.many_server import ManyServerQueue, ManyServerSolution
 from qmodels.networks.response import response_law
 from qmodels.networks.sojourn import SojournLaw
 from qmodels.networks.waiting import waiting_rates
-from qmodels.policies.methods import method_of
+from qmodels.policies.methods import APPROXIMATE, method_of
 from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.described import DrawnTimes, described_times
 from qmodels.policies.models.disk_crowding import within_floats
-from qmodels.policies.models.fitted import own_demands
+from qmodels.policies.models.fitted import own_demands, whole_time
+from qmodels.policies.models.placed_response import placed_response
 from qmodels.policies.models.response_bounds import fastest, nearly, slowest
 from qmodels.policies.models.staged_response import staged_response
 from qmodels.programs.model import parts
@@ -253,7 +254,7 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     _checked(solved)
     if described_times(solved) is not None:
         return response_of(solved).percentile(q)
-    if solved.built.model.followed_by or _cut_in_two(solved):
+    if solved.queue.running.on_partitions is None and (solved.built.model.followed_by or _cut_in_two(solved)):
         other = _stand_in(solved)
         slower = _mean(solved) / _mean(other) if solved.built.model.followed_slower else 1.0
         return percentile_of(other, q, memory=memory) * slower
@@ -361,6 +362,9 @@ def _response(solved: SolvedQueue, truncation: float, memory: float | None, shar
             horizon=_horizon(solved, None, share),
         )
         return TimeLaw(law, solved.method, bound)
+    if queue.running.on_partitions is not None:
+        placed, whole = placed_response(queue, solved.chain, whole_time(solved))
+        return TimeLaw(placed, solved.method if whole else APPROXIMATE, 0.0)
     if queue.running.at_one_speed is None:
         raise NoLawError(
             f'the model "{solved.built.name}" of this policy does not follow single jobs, so it '

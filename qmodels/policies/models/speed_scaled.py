@@ -93,4 +93,4 @@ def _by_size(case: Case, demand: PhaseType) -> RunningChain:
             processor_share=computing / (k * p),
         )
 
-    return running_on_disks(on_disks, stages)
+    return running_on_disks(on_disks, stages, demand=demand)

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from qmodels.networks.occupancy import Centre, Entries
-from qmodels.policies.models.policy_queue import RunningChain
+from qmodels.policies.models.policy_queue import OnPartitions, RunningChain
 
 S = TypeVar("S", bound=Hashable)
 
@@ -19,12 +19,14 @@ def explored(
     max_running: int,
     moves: Callable[[S, int], Iterable[tuple[int, S, float]]],
     busy: Callable[[S, int], tuple[float, float]],
+    partitions: Callable[[list[S]], OnPartitions] | None = None,
 ) -> RunningChain:
     """Chain of the running jobs.
 
     ``moves(state, k)`` lists what may happen while k jobs run: how many run afterwards, the state
     then, and the rate; for a start (k + 1, where k < max_running) its probability instead.
-    ``busy`` gives the processors that compute and the disks that transfer.
+    ``busy`` gives the processors that compute and the disks that transfer, ``partitions`` who runs
+    where in each of the states.
     """
     found: list[dict[S, int]] = [{} for _ in range(max_running + 1)]
     found[0][empty] = 0
@@ -50,4 +52,5 @@ def explored(
         made.append(entries.matrix(int(starts[-1])))
     work = [busy(state, k) for k, level in enumerate(found) for state in level]
     processors, disks = np.array(work, dtype=float).T
-    return RunningChain(Centre(starts, *made), processors, disks)
+    where = partitions([state for level in found for state in level]) if partitions else None
+    return RunningChain(Centre(starts, *made), processors, disks, on_partitions=where)

@@ -266,6 +266,16 @@ class SojournLaw(Law):
         times = [self._quantile(1.0 - p, p) for p in chance.ravel().tolist()]
         return shaped(np.array(times).reshape(chance.shape))
 
+    def work_until(self, t: float) -> float:
+        """Return how many multiplications probabilities of times up to t take, about.
+
+        Parameters
+        ----------
+        t : float
+            Seconds.
+        """
+        return steps_asked_for(t * self._walk.speed) * self._walk.cost
+
     def to_phase_type(self) -> PhaseType:
         """Return the same law as a dense `PhaseType`.
 

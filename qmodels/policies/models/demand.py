@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from phasefit import PhaseType, match_moments
 from qmodels.errors import InfeasibleMomentsError, ModelError
 from qmodels.memory import MOST_SECONDS, memory_limit
 from qmodels.networks.sizes import most_that, occupancy_counts, queue_memory, queue_seconds
 from qmodels.policies.base import AbstractPolicy, running_jobs
+from qmodels.policies.models.disk_counts import DiskPartitions, count_states
 from qmodels.policies.models.job_stages import MOST_STAGES, count_stages, job_stages, routes
 from qmodels.policies.models.mixes import allotments, machine_allotments, mixed_demand, scale_alike
 from qmodels.policies.system import Arrangement, System, Workload
 from qmodels.programs.model import parts
+
+Array = NDArray[np.float64]
 
 #: States with all partitions taken up to which a law of demand is kept as it is.
 _KEPT: Final = 800
@@ -27,7 +33,7 @@ def demand_law(
     """Law of a job's demand, of mean one, for the speed-scaled model; and how it was simplified.
 
     The law of a workload is kept as long as its chain can be solved at all, or where `memory` was
-    given, or nothing simpler is near to it. Of jobs that are each one of several programs, or whose
+    given. Of jobs that are each one of several programs, or whose
     bursts have laws of their own, it is the law of a job's whole time on the allotment it has with
     all partitions taken and no disk shared.
     """
@@ -38,25 +44,46 @@ def demand_law(
             f"or phase_count = Geometric(mean)"
         )
     if full is workload.demand:
-        jobs = running_jobs(policy, system, workload).throughput.size
-        sizes = workload.arrivals.order * occupancy_counts(jobs, full.order)
+        states = _states(policy, system, workload)
+        sizes = states(full.order)
         solved = queue_seconds(sizes) <= MOST_SECONDS and queue_memory(sizes) <= memory_limit()
-        return (full, ()) if memory is not None or solved else _nearest(full, jobs, workload.arrivals.order)
+        return (full, ()) if memory is not None or solved else _nearest(full, states)
     return reduced_law(full, policy, system, workload)
 
 
-def _nearest(full: PhaseType, jobs: int, stages: int) -> tuple[PhaseType, tuple[str, ...]]:
-    """Return the nearest simpler law whose chain is small; the law itself where none is near."""
+def _states(policy: AbstractPolicy, system: System, workload: Workload) -> Callable[[int], Array]:
+    """Return what tells the states with 0..c jobs running from the phases of their demand."""
+    arrangement, stages = policy.arrangement(system), workload.arrivals.order
+    if len(set(arrangement.sizes or ())) > 1:  # also by the size of their partition
+        kinds = DiskPartitions.of(arrangement, shared=False, lumped=True, pooled=True)
+        return lambda phases: stages * np.array(count_states(kinds, phases))
+    jobs = running_jobs(policy, system, workload).throughput.size
+    return lambda phases: stages * occupancy_counts(jobs, phases)
+
+
+def _fits(sizes: Array) -> bool:
+    return bool(sizes[-1] <= _KEPT and queue_seconds(sizes) <= MOST_SECONDS)
+
+
+def _nearest(full: PhaseType, states: Callable[[int], Array]) -> tuple[PhaseType, tuple[str, ...]]:
+    """Return the nearest simpler law whose chain is small; the law itself where there is none."""
 
     def fits(phases: int) -> bool:
-        sizes = stages * occupancy_counts(jobs, phases)
-        return bool(sizes[-1] <= _KEPT and queue_seconds(sizes) <= MOST_SECONDS)
+        return _fits(states(phases))
 
     most = most_that(fits, full.order)
-    for law, said in (*matched(full), *erlang(full, most)):
-        if law.order <= most and is_near(law, full):
+    simpler = [found for found in (*matched(full), *erlang(full, most)) if found[0].order <= most]
+    for law, said in simpler:
+        if is_near(law, full):
             return law, (said,)
-    return full, ()
+    if most == 0:
+        return full, ()
+    law, said = min([*simpler, _exponential(full)], key=lambda found: abs(found[0].scv - full.scv))
+    return law, (said,)
+
+
+def _exponential(full: PhaseType) -> tuple[PhaseType, str]:
+    return PhaseType.exponential(mean=1.0), f"a demand of scv {full.scv:.3g} taken as exponential"
 
 
 def time_alone(workload: Workload, p: float, d: float) -> PhaseType | None:
@@ -75,13 +102,12 @@ def reduced_law(
     full: PhaseType, policy: AbstractPolicy, system: System, workload: Workload
 ) -> tuple[PhaseType, tuple[str, ...]]:
     """The law, or the nearest of the simpler ones whose chain is not too large."""
-    max_running = running_jobs(policy, system, workload).throughput.size
+    states = _states(policy, system, workload)
     for law, simplification in simpler_laws(full):
-        sizes = workload.arrivals.order * occupancy_counts(max_running, law.order)
-        if sizes[-1] <= _KEPT and queue_seconds(sizes) <= MOST_SECONDS:
+        if _fits(states(law.order)):
             return law, (simplification,) if simplification else ()
-    simplification = f"a demand of scv {full.scv:.3g} taken as exponential"
-    return PhaseType.exponential(mean=1.0), (simplification,)
+    law, simplification = _exponential(full)
+    return law, (simplification,)
 
 
 def mixed_approximately(arrangement: Arrangement, workload: Workload) -> tuple[str, ...]:

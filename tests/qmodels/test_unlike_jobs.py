@@ -112,8 +112,9 @@ def test_places_have_percentiles_where_sizes_are_nearly_equal():
     found = predict(SpaceSharing(3, 2), System(10, 3), work, load=0.4)
     assert found.model == "places"
     one = predict(SpaceSharing(3, 2), System(10, 3), work, load=0.4, model="crowded-speeds")
+    assert found.response.mean == pytest.approx(found.mean_response, rel=1e-9)
     assert found.percentile(0.95) / one.percentile(0.95) == pytest.approx(
-        found.mean_response / one.mean_response, rel=1e-9
+        found.mean_response / one.mean_response, rel=0.03
     )
 
 

@@ -33,7 +33,7 @@ def demand_law(
     """Law of a job's demand, of mean one, for the speed-scaled model; and how it was simplified.
 
     The law of a workload is kept as long as its chain can be solved at all, or where `memory` was
-    given. Of jobs that are each one of several programs, or whose
+    given, or nothing simpler is near to it. Of jobs that are each one of several programs, or whose
     bursts have laws of their own, it is the law of a job's whole time on the allotment it has with
     all partitions taken and no disk shared.
     """
@@ -66,24 +66,16 @@ def _fits(sizes: Array) -> bool:
 
 
 def _nearest(full: PhaseType, states: Callable[[int], Array]) -> tuple[PhaseType, tuple[str, ...]]:
-    """Return the nearest simpler law whose chain is small; the law itself where there is none."""
+    """Return the nearest simpler law whose chain is small; the law itself where none is near."""
 
     def fits(phases: int) -> bool:
         return _fits(states(phases))
 
     most = most_that(fits, full.order)
-    simpler = [found for found in (*matched(full), *erlang(full, most)) if found[0].order <= most]
-    for law, said in simpler:
-        if is_near(law, full):
+    for law, said in (*matched(full), *erlang(full, most)):
+        if law.order <= most and is_near(law, full):
             return law, (said,)
-    if most == 0:
-        return full, ()
-    law, said = min([*simpler, _exponential(full)], key=lambda found: abs(found[0].scv - full.scv))
-    return law, (said,)
-
-
-def _exponential(full: PhaseType) -> tuple[PhaseType, str]:
-    return PhaseType.exponential(mean=1.0), f"a demand of scv {full.scv:.3g} taken as exponential"
+    return full, ()
 
 
 def time_alone(workload: Workload, p: float, d: float) -> PhaseType | None:
@@ -106,8 +98,8 @@ def reduced_law(
     for law, simplification in simpler_laws(full):
         if _fits(states(law.order)):
             return law, (simplification,) if simplification else ()
-    law, simplification = _exponential(full)
-    return law, (simplification,)
+    simplification = f"a demand of scv {full.scv:.3g} taken as exponential"
+    return PhaseType.exponential(mean=1.0), (simplification,)
 
 
 def mixed_approximately(arrangement: Arrangement, workload: Workload) -> tuple[str, ...]:

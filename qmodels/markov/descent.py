@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import gammaincinv
 
 from phasefit.arrays import Array
 from phasefit.checks import probabilities, shaped
 from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
-from qmodels.markov.inversion import Complex, tail_of
+from qmodels.markov.inversion import Complex, CosineSeries, tail_of
 from qmodels.markov.qbd import QBD
 from qmodels.markov.sparse_rates import as_dense
 from qmodels.memory import MOST_SECONDS
 
 #: What may be left of the reduction, places of a transform for a probability, and work in a second.
 _CONVERGED, _PLACES, _FLOPS = 1e-15, 31, 3e9
+#: Means over standard deviations, squared, from which on a law is smooth; what a gamma law has left at
+#: the ends of a window, and how many times as far the window goes.
+_SMOOTH, _REST, _FURTHER = 8.0, 1e-9, 1.5
+#: Part of a standard deviation to which a percentile is found.
+_NEAR: Final = 1e-6
 #: Nearest to one that a percentile is asked for: errors of probabilities are some 1e-9.
 _MOST: Final = 1.0 - 1e-6
 
@@ -80,11 +85,9 @@ class Descent(Record):
         for name, value in (("_up", up), ("_down", down), ("_inside", np.diag(out) - local)):
             object.__setattr__(self, name, value)
         mean = self._mean(np.asarray(self.first_passage))
-        # The second cumulant from the transform near zero; what is left of the fourth is extrapolated away.
-        steps = np.array([0.02, 0.01]) / mean
-        squares = 2.0 * (1.0 - (self.transform(1j * steps) * np.exp(1j * steps * mean)).real) / steps**2
+        std = self._spread(mean, mean)
         object.__setattr__(self, "mean", mean)
-        object.__setattr__(self, "std", math.sqrt((4.0 * squares[1] - squares[0]) / 3.0))
+        object.__setattr__(self, "std", self._spread(mean, std) if std < 0.1 * mean else std)
 
     def _mean(self, returns: Array) -> float:
         step = np.linalg.solve(self._inside - self._up @ returns - self._up, np.ones(len(returns)))
@@ -93,6 +96,13 @@ class Descent(Record):
             total += float(state @ step)
             state = state @ returns
         return total
+
+    def _spread(self, mean: float, unit: float) -> float:
+        """Standard deviation, from the transform at places that are small for this unit of time."""
+        steps = np.array([0.02, 0.01]) / unit
+        squares = 2.0 * (1.0 - (self.transform(1j * steps) * np.exp(1j * steps * mean)).real) / steps**2
+        # what is left of the fourth cumulant is extrapolated away
+        return math.sqrt((4.0 * squares[1] - squares[0]) / 3.0)
 
     def transform(self, s: Complex) -> Complex:
         """Return E[exp(-s T)] for all s at once.
@@ -124,8 +134,33 @@ class Descent(Record):
             In the unit of time of the rates.
         """
         times = np.asarray(x, dtype=float)
-        values = [1.0 - tail_of(self.transform, t) if t > 0.0 else 0.0 for t in times.ravel().tolist()]
+        values = [self._down_within(t)[0] if t > 0.0 else 0.0 for t in times.ravel().tolist()]
         return shaped(np.array(values).reshape(times.shape))
+
+    @cached_property
+    def _series(self) -> CosineSeries | None:
+        """The law at all times from one set of places; None where it is not smooth enough."""
+        shape = (self.mean / self.std) ** 2
+        if shape < _SMOOTH:
+            return None
+        # where a gamma law of the same moments has next to nothing, and further to be safe
+        low, high = (self.mean * float(gammaincinv(shape, q)) / shape for q in (_REST, 1.0 - _REST))
+        series = CosineSeries(
+            self.transform,
+            max(0.0, self.mean - _FURTHER * (self.mean - low)),
+            self.mean + _FURTHER * (high - self.mean),
+        )
+        return series if series.converged else None
+
+    def _down_within(self, t: float) -> tuple[float, float]:
+        """P(T <= t) and the density there."""
+        series = self._series
+        if series is None:
+            tail, density = tail_of(self.transform, t)
+            return 1.0 - tail, density
+        if not series.low < t < series.low + series.width:
+            return (0.0 if t <= series.low else 1.0), 0.0
+        return series.distribution_and_density(t)
 
     def percentile(self, q: ArrayLike) -> Any:
         """Return the time within which it is down with probability `q`, such as 0.95.
@@ -149,11 +184,15 @@ class Descent(Record):
         """Return the percentile of one share."""
         if q == 0.0:
             return 0.0
-        shape = (self.mean / self.std) ** 2
-        guess = self.mean * float(gammaincinv(shape, q)) / shape  # a gamma law of the same moments
-        low, high = max(guess - 0.2 * self.std, 0.5 * guess), guess + 0.2 * self.std
-        while self.cdf(low) > q:
-            low /= 2.0
-        while self.cdf(high) < q:
-            high += self.std
-        return float(brentq(lambda x: self.cdf(x) - q, low, high, xtol=1e-6 * self.std))
+        shape, low, high = (self.mean / self.std) ** 2, 0.0, math.inf
+        x = self.mean * float(gammaincinv(shape, q)) / shape  # a gamma law of the same moments
+        while True:  # Newton's method between what is known to be on either side
+            below, density = self._down_within(x)
+            low, high = (x, high) if below < q else (low, x)
+            step = (q - below) / density if density > 0.0 else math.inf
+            if abs(step) <= _NEAR * self.std or high - low <= _NEAR * self.std:
+                return x + step if low <= x + step <= high else x
+            if low < x + step < min(high, x + 2.0 * self.std):
+                x += step
+            else:
+                x = 0.5 * (low + high) if high < math.inf else x + self.std

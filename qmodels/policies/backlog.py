@@ -16,6 +16,7 @@ from qmodels.errors import ModelError
 from qmodels.markov import transient
 from qmodels.markov.descent import Descent
 from qmodels.markov.truncation import cut_off, levels_above
+from qmodels.policies.methods import exact_for_its_laws
 from qmodels.policies.models.base import SolvedQueue
 from qmodels.words import in_words
 
@@ -46,10 +47,11 @@ class Backlog(Result):
     def sentence(self) -> str:
         """The answer in words, with the standard deviation behind +-."""
         most = in_words(float(self.percentile(0.95)), like=self.mean)
+        said = "" if exact_for_its_laws(self.method) else ", by an approximate model"
         spread = in_words(self.std, like=self.mean)
         return (
             f"a backlog of {self.jobs} jobs drains in {in_words(self.mean)} (+- {spread}), "
-            f"with 95 % within {most}"
+            f"with 95 % within {most}{said}"
         )
 
     def cdf(self, x: ArrayLike) -> Any:
@@ -152,8 +154,9 @@ def backlog_of(solved: SolvedQueue, jobs: int) -> Backlog:
     -----
     The time is that in which the chain of the prediction comes down, level by level, from a machine
     on which all jobs start afresh at time zero (arrivals are where they are at a random time) to no
-    waiting job. Its mean is solved for; its law is the inverse of a transform [1]_, which leaves an
-    error of about 1e-9 in a probability. Uniformisation would take as many products as the chain
+    waiting job. Its mean is solved for; its law is the inverse of a transform: where it is smooth by a
+    cosine series, one for all times, else by Euler's summation [1]_. That leaves an
+    error of about 1e-8 in a probability. Uniformisation would take as many products as the chain
     jumps, hundreds of thousands next to the capacity. For the policy itself the law is as exact as
     the prediction, see `method`.
 

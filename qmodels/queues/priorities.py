@@ -337,7 +337,7 @@ class PriorityQueue(Record):
     def _at(self, k: int, t: float, served: bool) -> float:
         if t == 0.0:  # a job that finds nothing before it does not wait
             return 1.0 if served else 1.0 - self._waits.no_wait(k)
-        return tail_of(lambda s: self._waits.transform(k, s, served), t)
+        return tail_of(lambda s: self._waits.transform(k, s, served), t)[0]
 
     def _ppf(self, k: int, q: float, served: bool) -> float:
         k, q = self._check(k), share("q", q, one=False)

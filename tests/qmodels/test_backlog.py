@@ -1,5 +1,7 @@
 """Drained backlogs: against busy periods, against uniformisation, and the command that says them."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import gamma
@@ -22,11 +24,17 @@ def test_one_server_drains_in_busy_periods():
     assert left.std**2 == pytest.approx(waiting * 100.0 * (scv + r) / (1 - r) ** 3, rel=1e-7)
 
 
-def test_without_arrivals_the_time_is_a_sum_of_services():
-    rate, waiting = 1e-9, 5
-    left = predict("SP(1,1)", System(1, 1), Workload(PROGRAM), arrival_rate=rate).backlog(waiting + 1)
-    assert left.cdf([20.0, 50.0, 90.0]) == pytest.approx(gamma.cdf([2.0, 5.0, 9.0], waiting), abs=1e-7)
-    assert left.percentile(0.5) == pytest.approx(10.0 * gamma.ppf(0.5, waiting), rel=1e-5)
+@pytest.mark.parametrize("waiting", [1, 5, 30, 1000, 30_000])
+def test_without_arrivals_the_time_is_a_sum_of_services(waiting):
+    left = predict("SP(1,1)", System(1, 1), Workload(PROGRAM), arrival_rate=1e-13).backlog(waiting + 1)
+    assert left.std == pytest.approx(10.0 * math.sqrt(waiting), rel=2e-7)
+    times = gamma.ppf([0.03, 0.6, 0.98], waiting)
+    assert left.cdf(10.0 * times) == pytest.approx([0.03, 0.6, 0.98], abs=5e-8)
+    assert left.cdf([0.1 * left.mean, 9.0 * left.mean]) == pytest.approx(
+        gamma.cdf([0.1 * waiting, 9.0 * waiting], waiting), abs=1e-7
+    )
+    for q in (0.01, 0.5, 0.999):
+        assert left.percentile(q) == pytest.approx(10.0 * gamma.ppf(q, waiting), rel=1e-5)
 
 
 def test_the_law_is_that_of_uniformisation():

@@ -24,7 +24,8 @@ from qmodels.errors import ConvergenceError
 from qmodels.networks.product_form import repair_law
 
 #: A fixed point is reached when a step changes times by less than this share of a transfer.
-_SETTLED, _STEPS, _STEP = 1e-10, 20_000, 0.3
+#: A storage that is just full lets the last ones shrink without end: half of all steps are enough there.
+_SETTLED, _NEARLY, _STEPS, _STEP = 1e-10, 1e-8, 20_000, 0.3
 #: Steps after which the rest of the way is guessed from the last two, and again after so many.
 _PATIENCE, _AGAIN = 2_000, 20
 _LARGE = 300.0  #: exponents above this mean that no interval is ever survived
@@ -88,7 +89,7 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
     single = _Renewal(job, write, read)
     full, writers = storage.full_at, storage.admitted(jobs)
     wait, stretch = 0.0, 1.0
-    before = 0.0
+    before = np.zeros(2)
     for count in range(_STEPS):
         visit = single.visits(wait, stretch)
         if visit is None:
@@ -105,14 +106,15 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
         survived = 1.0 - job.failure_rate * waits
         target = waits if math.isinf(job.mtbf) else -job.mtbf * math.log(max(survived, 1e-12))
         off = abs(target - wait) + abs(moves / visit.alone - stretch) * write
-        gap = target - wait
-        ratio = gap / before if before else 0.0
+        gaps = np.array([target - wait, moves / visit.alone - stretch])
+        steps, ratios = _STEP * gaps, np.divide(gaps, before, out=np.zeros(2), where=before != 0.0)
         # At a storage that is just full, steps shrink slowly: go on as their geometric series.
-        jumps = count > _PATIENCE and count % _AGAIN == 0 and 0.0 < ratio < 1.0
-        wait += _STEP * gap / (1.0 - ratio if jumps else 1.0)
-        before = 0.0 if jumps else gap
-        stretch += _STEP * (moves / visit.alone - stretch)
-        if off <= _SETTLED * (write + wait):
+        if count > _PATIENCE and count % _AGAIN == 0:
+            steps = np.where((ratios > 0.0) & (ratios < 1.0), steps / (1.0 - ratios), steps)
+            gaps = np.zeros(2)
+        before = gaps
+        wait, stretch = wait + float(steps[0]), stretch + float(steps[1])
+        if off <= (_SETTLED if count < _STEPS // 2 else _NEARLY) * (write + wait):
             used = jobs * visit.alone / (visit.away + waits + moves)
             return Dilation(
                 single.goodput(wait, stretch),

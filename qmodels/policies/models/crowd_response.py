@@ -166,8 +166,6 @@ def _kinds(
     if running.at_one_speed is not None:
         law, speeds = running.at_one_speed
         return [_of_a_law(own or law, every, float(chance @ number), speeds, others)]
-    if own is not None:
-        return [_of_a_law(own, every, float(chance @ number), (done / np.maximum(number, 1))[1:], others)]
     staged = running.staged
     assert staged is not None
     there = np.where(np.isfinite(staged.ways.counts), staged.ways.counts, 0.0)

@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 
 #: States with all partitions taken up to which a law of demand is kept as it is.
 _KEPT: Final = 800
+#: Seconds that the chain of a law far from the demand may take.
+_QUICK: Final = 3.0
 #: A law of demand may be put more simply where a job's second moment changes by less.
 _NEAR: Final = 0.2
 
@@ -33,7 +35,7 @@ def demand_law(
     """Law of a job's demand, of mean one, for the speed-scaled model; and how it was simplified.
 
     The law of a workload is kept as long as its chain can be solved at all, or where `memory` was
-    given, or nothing simpler is near to it. Of jobs that are each one of several programs, or whose
+    given, or nothing simpler will do. Of jobs that are each one of several programs, or whose
     bursts have laws of their own, it is the law of a job's whole time on the allotment it has with
     all partitions taken and no disk shared.
     """
@@ -66,7 +68,11 @@ def _fits(sizes: Array) -> bool:
 
 
 def _nearest(full: PhaseType, states: Callable[[int], Array]) -> tuple[PhaseType, tuple[str, ...]]:
-    """Return the nearest simpler law whose chain is small; the law itself where none is near."""
+    """Return the nearest simpler law whose chain is small; the law itself where none will do.
+
+    A regular demand may be taken to be more variable than it is by any amount, so that jobs wait longer;
+    others by little.
+    """
 
     def fits(phases: int) -> bool:
         return _fits(states(phases))
@@ -75,7 +81,15 @@ def _nearest(full: PhaseType, states: Callable[[int], Array]) -> tuple[PhaseType
     for law, said in (*matched(full), *erlang(full, most)):
         if law.order <= most and is_near(law, full):
             return law, (said,)
-    return full, ()
+    if full.scv >= 1.0 or most == 0:
+        return full, ()
+    quick = most_that(lambda phases: queue_seconds(states(phases)) <= _QUICK, most)
+    law, said = next(erlang(full, quick), _exponential(full))
+    return law, (said,)
+
+
+def _exponential(full: PhaseType) -> tuple[PhaseType, str]:
+    return PhaseType.exponential(mean=1.0), f"a demand of scv {full.scv:.3g} taken as exponential"
 
 
 def time_alone(workload: Workload, p: float, d: float) -> PhaseType | None:
@@ -98,8 +112,8 @@ def reduced_law(
     for law, simplification in simpler_laws(full):
         if _fits(states(law.order)):
             return law, (simplification,) if simplification else ()
-    simplification = f"a demand of scv {full.scv:.3g} taken as exponential"
-    return PhaseType.exponential(mean=1.0), (simplification,)
+    law, simplification = _exponential(full)
+    return law, (simplification,)
 
 
 def mixed_approximately(arrangement: Arrangement, workload: Workload) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit import PhaseType, convolve, mixture, tail_law
+from phasefit import PhaseType, convolve, tail_law
 from phasefit.errors import ModelError
 from qmodels.errors import MemoryBudgetError
 from qmodels.networks.many_server import ManyServerQueue
@@ -27,7 +27,6 @@ from qmodels.policies.base import running_jobs
 from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.demand import demand_law, simpler_laws, time_alone
 from qmodels.policies.models.mixes import mixed_demand
-from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
 
@@ -64,52 +63,13 @@ def own_demands(solved: SolvedQueue) -> Iterator[PhaseType | None]:
         time alone.
     """
     law, running = _whole_demand(solved), solved.queue.running
-    if running.own_part < 1.0 - _HARDLY_ANY and running.at_one_speed is not None:
+    if running.at_one_speed is not None and running.own_part < 1.0 - _HARDLY_ANY:
         common, _ = running.at_one_speed
+        own = (law or common).scale(running.own_part)
         several = float(solved.workload.program.mean_phases) >= 1.5
         for phases in (2, 1) if several else (1,):
-            yield _in_turns(solved, law or common, running.own_part, phases)
-    elif counted_by_branch(solved):
-        yield _in_turns(solved, solved.workload.demand, running.own_part, 2)
+            yield convolve(PhaseType.erlang(phases=phases, mean=1.0 - running.own_part), own)
     yield law
-
-
-def counted_by_branch(solved: SolvedQueue) -> bool:
-    """Whether the jobs of a mix in turns are counted by branches that say little of its programs.
-
-    Parameters
-    ----------
-    solved : SolvedQueue
-    """
-    running, workload = solved.queue.running, solved.workload
-    programs = 1 if workload.mix == "mean" else len(parts(workload.program))
-    if solved.built.name != "time-sharing" or running.staged is None:
-        return False
-    return programs > 1 and running.staged.order < programs * workload.demand.order
-
-
-def _in_turns(solved: SolvedQueue, law: PhaseType, part: float, phases: int) -> PhaseType:
-    """Law of a stay of mean one: `part` of it goes by the demand, the rest by the number of bursts.
-
-    Each burst of a job waits for the turns of others, whatever its program and its demand.
-    """
-    workload = solved.workload
-    programs = parts(workload.program)
-    if workload.mix != "each" or len(programs) == 1:
-        return convolve(PhaseType.erlang(phases=phases, mean=1.0 - part), law.scale(part))
-    p, d = solved.policy.allotment(solved.system)
-    bursts = np.array([max(1.0, float(program.mean_phases)) for _, program in programs])
-    own = np.array([float(program.mean_time(p, d)) for _, program in programs])
-    weights = np.array([weight for weight, _ in programs])
-    turns, own = (1.0 - part) * bursts / (weights @ bursts), part * own / (weights @ own)
-    stays = [workload.demand.scale(alone) for alone in own.tolist()]
-    if part < 1.0 - _HARDLY_ANY:
-        waits = [
-            PhaseType.erlang(phases=phases if count > 1.0 else 1, mean=wait)
-            for count, wait in zip(bursts.tolist(), turns.tolist(), strict=True)
-        ]
-        stays = [convolve(wait, stay) for wait, stay in zip(waits, stays, strict=True)]
-    return mixture(weights, stays)
 
 
 def _whole_demand(solved: SolvedQueue) -> PhaseType | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Final
 
@@ -23,9 +23,10 @@ from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.crowd_response import crowd_response
 from qmodels.policies.models.described import DrawnTimes, described_times
 from qmodels.policies.models.disk_crowding import within_floats
-from qmodels.policies.models.fitted import counted_by_branch, own_demands, whole_time
+from qmodels.policies.models.fitted import own_demands, whole_time
 from qmodels.policies.models.response_bounds import fastest, nearly, slowest
 from qmodels.policies.models.staged_response import staged_response
+from qmodels.programs.model import parts
 
 #: What cutting off the queue may change in a probability, by default.
 TRUNCATION: Final = 1e-10
@@ -260,7 +261,7 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     _checked(solved)
     if described_times(solved) is not None:
         return response_of(solved).percentile(q)
-    if solved.built.model.followed_by:
+    if solved.queue.running.on_partitions is None and (solved.built.model.followed_by or _cut_in_two(solved)):
         other = _stand_in(solved)
         slower = _mean(solved) / _mean(other) if solved.built.model.followed_slower else 1.0
         return percentile_of(other, q, memory=memory) * slower
@@ -293,17 +294,37 @@ def _horizon(solved: SolvedQueue, own: PhaseType | None, share: float | None) ->
     return inf if slow is None else (1.0 + _ROUNDING) * nearly(slow, share, above=True)
 
 
+def _cut_in_two(solved: SolvedQueue) -> bool:
+    """Return whether the jobs of a mix are counted by branches that say little of its programs."""
+    running, workload = solved.queue.running, solved.workload
+    if running.at_one_speed is not None or running.staged is None or workload.mix == "mean":
+        return False
+    programs = len(parts(workload.program))
+    by_branch = solved.built.name == "time-sharing" and programs > 1
+    return by_branch and running.staged.order < programs * workload.demand.order
+
+
+def _slower(law: PhaseType | SojournLaw | DrawnTimes, factor: float) -> PhaseType | SojournLaw | DrawnTimes:
+    """Return the law of a time that is so many times as long."""
+    if isinstance(law, PhaseType):
+        return law.scale(factor)
+    if isinstance(law, SojournLaw):
+        return SojournLaw(law.start, law.rates / factor, law.ends / factor)
+    return DrawnTimes(law.times * factor)
+
+
 def _stand_in(solved: SolvedQueue) -> SolvedQueue:
     """Return the queue of the model whose jobs are followed in place of those of this one."""
     # that module needs this package's models, and they this one
     from qmodels.policies.models.build import built_model, solved_queue
 
     given = solved.policy, solved.system, solved.workload
-    for name in (solved.built.model.followed_by, "crowded-speeds"):
-        try:
-            return solved_queue(built_model(*given, name), *given, solved.queue.arrival_rate)
-        except ModelError:  # it has too many jobs, or it does not know the policy
-            continue
+    if solved.built.model.followed_by:
+        for name in (solved.built.model.followed_by, "crowded-speeds"):
+            try:
+                return solved_queue(built_model(*given, name), *given, solved.queue.arrival_rate)
+            except ModelError:  # it has too many jobs, or it does not know the policy
+                continue
     return solved_queue(built_model(*given, "speed-scaled"), *given, solved.queue.arrival_rate)
 
 
@@ -347,8 +368,10 @@ def least_percentile(solved: SolvedQueue, q: float) -> float:
 def _response(solved: SolvedQueue, truncation: float, memory: float | None, share: float | None) -> TimeLaw:
     """Law of the response, of use up to what this share of the jobs does not exceed; None: all of it."""
     queue = _checked(solved).queue
-    if counted_by_branch(solved):
-        return _in_a_crowd(solved, next(own_demands(solved)))
+    if _cut_in_two(solved):
+        other = _stand_in(solved)
+        time = _response(other, truncation, memory, share)
+        return replace(time, law=_slower(time.law, _mean(solved) / _mean(other)), method=solved.method)
     if queue.running.staged is not None:
         law, bound = staged_response(
             queue,

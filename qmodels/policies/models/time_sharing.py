@@ -73,7 +73,6 @@ class TimeSharingModel(AbstractModel):
         # programs of a mix differ in more than their size
         one = len(parts(workload.program)) == 1 and not workload.has_bursts and not case.given
         lasting = machine.turns and one and arrangement.multiprogramming <= MOST_BY_CLASS
-        mixed = machine.turns and bool(machine.programs) and not case.given
         c, m = arrangement.max_running, demand.order
         check_blocks(
             f"the chain of {case.policy.label}",
@@ -88,8 +87,8 @@ class TimeSharingModel(AbstractModel):
             if lasting:
                 step = with_lasting_sizes(machine, workload.demand, demand if two else None, step)
             if two:
-                return by_branch(machine, demand, step, speeds, rounds=mixed)
-            return all_alike(machine, demand, step, speeds, rounds=lasting or mixed)
+                return by_branch(machine, demand, step, speeds)
+            return all_alike(machine, demand, step, speeds, rounds=lasting)
 
         saturated = made(None)
         at_rate: Callable[[float], RunningChain] = made

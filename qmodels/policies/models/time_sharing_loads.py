@@ -432,17 +432,13 @@ def all_alike(
     speeds = work / np.maximum(np.arange(c + 1), 1)
     centre = sharing_centre(demand, c, speeds)
     busy = _busy(machine, np.repeat(work, np.diff(centre.starts)))
-    own = _own_part(machine, step) if rounds else 1.0
+    followed = rounds and not step.saturated and machine.level_of_detail < 2
+    own = _own_part(step) if followed else 1.0
     return RunningChain(centre, *busy, at_one_speed=(demand, speeds[1:]), own_part=own)
 
 
-def _own_part(machine: Machine, step: Partitions) -> float:
-    """Part of the stay of a job that is its own bursts', in the mean over all jobs, see `own_part`.
-
-    One where it is not known how many jobs partitions hold.
-    """
-    if step.saturated or machine.level_of_detail > 1:
-        return 1.0
+def _own_part(step: Partitions) -> float:
+    """Part of the stay of a job that is its own bursts', in the mean over all jobs, see `own_part`."""
     jobs = range(1, step.loads.seen.shape[1])
     there = step.loads.seen[:, 1:] * np.array(jobs)
     own = sum(float(there[:, j - 1] @ own_part(j, step.ratio[:, j])) for j in jobs)
@@ -461,10 +457,8 @@ def by_branch(
     demand: PhaseType,
     step: Partitions,
     given: Array | None,
-    *,
-    rounds: bool = False,
 ) -> RunningChain:
-    """Jobs of two classes, the branches of their demand, by the counts of both; `rounds` as `all_alike`."""
+    """Jobs of two classes, the branches of their demand, by the counts of both."""
     arrangement, loads = machine.arrangement, step.loads
     c, most = arrangement.max_running, arrangement.multiprogramming
     alpha = float(demand.alpha[0])
@@ -500,8 +494,7 @@ def by_branch(
         faster = level_factors(staged.centre(), done.sum(axis=1), given)[staged.running]
         staged = replace(staged, speeds=staged.speeds * faster[:, None])
         done = done * faster[:, None]
-    part = _own_part(machine, step) if rounds else 1.0
-    return RunningChain(staged.centre(), *_busy(machine, done.sum(axis=1)), staged=staged, own_part=part)
+    return RunningChain(staged.centre(), *_busy(machine, done.sum(axis=1)), staged=staged)
 
 
 def _mixes(law: Array) -> Array:

@@ -300,3 +300,12 @@ def test_jobs_that_begin_together_may_stay_so_where_failures_are_rare():
     assert together.low < 1.0 / 1.4 < random.low  # all eight write for .4 s at once
     assert together.high == random.high
     assert "begin together" in " ".join(together.notes)
+
+
+@pytest.mark.parametrize("writers", [None, 1])
+@pytest.mark.parametrize("mode", ["waiting-works", "asynchronous"])
+def test_clocks_that_fill_a_storage_to_the_brim_have_an_answer(mode, writers):
+    job = Checkpointing(180.0, interval=3600.0, timer="clock", mode=mode, mtbf=1e6)
+    found = predict(job, Storage(1.0, writers=writers), 20)
+    assert found.low <= found.goodput <= found.high
+    assert found.utilisation == pytest.approx(1.0, abs=0.002)

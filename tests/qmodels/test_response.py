@@ -7,11 +7,13 @@ from math import exp, log
 import numpy as np
 import pytest
 from scipy.linalg import expm
+from scipy.sparse import csr_array
 
 from phasefit import PhaseType, match_moments
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.networks.many_server import ManyServerQueue
 from qmodels.networks.response import response_law as followed_law
+from qmodels.networks.sojourn import SojournLaw
 from qmodels.policies import (
     DynamicPartitioning,
     SpaceSharing,
@@ -21,7 +23,7 @@ from qmodels.policies import (
     capacity,
     predict,
 )
-from qmodels.policies.models.response import response_of
+from qmodels.policies.models.response import TimeLaw, _held_up, response_of
 from qmodels.programs import Geometric, Phase, Program
 from tests.laws import EXPONENTIAL, REFERENCE_MACHINE
 
@@ -357,3 +359,21 @@ def test_a_model_that_follows_no_single_job_offers_the_simulator():
     found = predict(SP(2, 1), machine, work, load=0.3, model="exact")
     with pytest.raises(ModelError, match=r"validation\.simulate"):
         found.percentile(0.95)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        PhaseType.exponential(mean=1.0),
+        SojournLaw(np.ones(1), csr_array((1, 1)), np.ones(1)),
+    ],
+    ids=["phase-type", "sojourn"],
+)
+def test_a_part_of_the_jobs_may_be_held_up(law):
+    """One job in five stands still for another four seconds in the mean."""
+    found = _held_up(TimeLaw(law, "approximate", 0.0), (0.2, 4.0))
+    t = np.array([0.5, 3.0, 20.0])
+    both = (4.0 * np.exp(-t / 4.0) - np.exp(-t)) / 3.0
+    assert found.sf(t) == pytest.approx(0.8 * np.exp(-t) + 0.2 * both, rel=1e-12)
+    assert found.mean == pytest.approx(1.8, rel=1e-12)
+    assert found.method == "approximate"

@@ -91,6 +91,9 @@ class BuiltModel:
     #: is then what they do while jobs always wait
     at_rate: Callable[[float], RunningChain] | None = None
     arrivals_followed: bool = False  #: whether `at_rate` knows how jobs arrive, not only how often
+    #: mean seconds for which few jobs are held up, which makes the mean longer than that of the followed
+    #: ones; 0: all of these are as much slower as the mean is
+    held_up: float = 0.0
 
     @property
     def name(self) -> str:
@@ -136,10 +139,8 @@ class AbstractModel(abc.ABC):
     #: How the policies that it follows place a job that starts; None for any.
     placement: ClassVar[Placement | None] = None
 
-    #: Model whose followed jobs stand for its own in percentiles, and whether they are as much slower
-    #: as the mean is.
+    #: Model whose followed jobs stand for its own in percentiles.
     followed_by: ClassVar[str] = ""
-    followed_slower: ClassVar[bool] = True
 
     def follows(self, policy: AbstractPolicy, arrangement: Arrangement, workload: Workload) -> bool:
         """Return whether the policy is of a kind that the model can follow.

@@ -40,7 +40,6 @@ class BlockedDisks(AbstractModel):
     rank = 25
     placement = "fewest-at-disk"
     followed_by = "job-classes"
-    followed_slower = False  # the mean is longer by the few jobs that a long transfer holds up
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: very variable demands in turn at several disk partitions."""
@@ -72,7 +71,8 @@ class BlockedDisks(AbstractModel):
         saturated = counted.running(None) if counted.fits else None
         most = case.capacity if saturated is None else min(saturated.capacity, case.capacity)
         running = blocked.chain(0.5 * most) if saturated is None else saturated
-        return BuiltModel(self, running, False, most, counted.simplifications, at_rate=blocked.chain)
+        said, held_up = counted.simplifications, blocked.transfer
+        return BuiltModel(self, running, False, most, said, at_rate=blocked.chain, held_up=held_up)
 
 
 def _counted(case: Case) -> CountedJobs | None:

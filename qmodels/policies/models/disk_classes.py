@@ -34,7 +34,6 @@ class DiskClasses(AbstractModel):
     rank = 23
     placement = "fewest-at-disk"
     followed_by = "job-classes"
-    followed_slower = False  # the mean is longer by the few jobs that a long transfer holds up
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: as "job-classes", on few disk partitions of few jobs."""
@@ -69,7 +68,20 @@ class DiskClasses(AbstractModel):
             'use a demand law of lower order, or model="job-classes"',
         )
         running = running_on_disks(on_disks, _stages(counted), _Beside(counted))
-        return BuiltModel(self, running, False, running.capacity, counted.simplifications)
+        return BuiltModel(
+            self,
+            running,
+            False,
+            running.capacity,
+            counted.simplifications,
+            held_up=_longest_transfer(counted),
+        )
+
+
+def _longest_transfer(counted: CountedJobs) -> float:
+    """Mean seconds of a transfer of the class that has the longest ones."""
+    io, _ = counted.times(counted.arrangement.mean_processors(1))
+    return max(float(io[n]) / each.phases for n, each in enumerate(counted.classes))
 
 
 def _stages(counted: CountedJobs) -> Stages:

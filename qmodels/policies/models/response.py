@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import block_array, csr_array
 
-from phasefit import PhaseType
+from phasefit import PhaseType, convolve, mixture
 from phasefit.checks import probabilities, shaped
 from phasefit.records import Law
 from qmodels.errors import MemoryBudgetError, ModelError, NoLawError
@@ -248,7 +249,8 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     of the chain in most systems.
 
     In the states of a model of who is on which partition no job can be told from the others; the
-    percentiles of a model where one can are taken, mostly as much larger as the mean is.
+    percentiles of a model where one can are taken, as much larger as the mean is, or, where a few jobs
+    behind a long transfer make the mean larger, with as many of them held up for as long.
 
     Examples
     --------
@@ -261,10 +263,19 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     _checked(solved)
     if described_times(solved) is not None:
         return response_of(solved).percentile(q)
-    if solved.queue.running.on_partitions is None and (solved.built.model.followed_by or _cut_in_two(solved)):
-        other = _stand_in(solved)
-        slower = _mean(solved) / _mean(other) if solved.built.model.followed_slower else 1.0
-        return percentile_of(other, q, memory=memory) * slower
+    if solved.built.model.followed_by or _cut_in_two(solved):
+        other, held_up = _stand_in(solved), solved.built.held_up
+        if held_up > 0.0:
+            longer = max(_mean(solved) - _mean(other), 0.0)
+            return _percentile(other, q, memory, (min(longer / held_up, 1.0), held_up))
+        return percentile_of(other, q, memory=memory) * (_mean(solved) / _mean(other))
+    return _percentile(solved, q, memory)
+
+
+def _percentile(
+    solved: SolvedQueue, q: ArrayLike, memory: float | None, held_up: tuple[float, float] | None = None
+) -> Any:
+    """The same of jobs that are followed, a part of whom are `held_up` for so many seconds more."""
     try:
         share = probabilities("q", q)
     except ModelError:
@@ -272,18 +283,32 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     asked = float(share.max(initial=0.0))
     most = asked if share.size and asked < 1.0 - 100.0 * TRUNCATION else None
     if most is None or memory is not None or solved.built.exact:
-        return _response(solved, TRUNCATION, memory, most).percentile(q)
+        return _held_up(_response(solved, TRUNCATION, memory, most), held_up).percentile(q)
     try:
-        time = _response(solved, TRUNCATION, memory, most)
+        time = _held_up(_response(solved, TRUNCATION, memory, most), held_up)
         large = isinstance(time.law, SojournLaw) and time.law.order > _LARGE
     except MemoryBudgetError:
-        time, large = _in_a_crowd(solved, next(own_demands(solved))), False
+        time, large = _held_up(_in_a_crowd(solved, next(own_demands(solved))), held_up), False
     if large:
         assert isinstance(time.law, SojournLaw)
-        among = _in_a_crowd(solved, next(own_demands(solved)))
+        among = _held_up(_in_a_crowd(solved, next(own_demands(solved))), held_up)
         if time.law.work_until(float(among.percentile(most))) > _LONG:
             time = among
     return time.percentile(q)
+
+
+def _held_up(time: TimeLaw, held_up: tuple[float, float] | None) -> TimeLaw:
+    """The law where this part of the jobs stands still for an exponential time of this mean as well."""
+    if held_up is None or held_up[0] <= 0.0:
+        return time
+    (chance, mean), law = held_up, time.law
+    if isinstance(law, PhaseType):
+        longer = convolve(PhaseType.exponential(mean=mean), law)
+        return replace(time, law=mixture([1.0 - chance, chance], [law, longer]))
+    assert isinstance(law, SojournLaw)
+    start = np.append((1.0 - chance) * law.start, chance)
+    rates = block_array([[law.rates, None], [csr_array(law.start[None, :] / mean), csr_array((1, 1))]])
+    return replace(time, law=SojournLaw(start, csr_array(rates), np.append(law.ends, 0.0)))
 
 
 def _horizon(solved: SolvedQueue, own: PhaseType | None, share: float | None) -> float:

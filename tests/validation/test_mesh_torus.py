@@ -174,6 +174,19 @@ def test_a_node_sends_the_next_message_while_the_last_still_waits_for_its_lane()
     assert frame["delivered"][2] < frame["delivered"][1]
 
 
+def test_jobs_that_share_a_node_take_a_lane_in_the_cycle_in_which_the_tail_leaves_it():
+    network = Network(Mesh(1, 8, torus=True), record=True)
+    network.start("in the way", None, Messages([0], [1], [4], [40]))
+    # The first of "a" waits on its lane for the link 2 -> 3. The other lane is that of "b" from 11 to
+    # 13, when its tail crosses to node 1.
+    network.start("a", None, Messages([10, 10], [2, 2], [4, 1], [1, 2]))
+    network.start("b", None, Messages([10], [2], [1], [2]))
+    while network.jobs:
+        network.advance()
+    frame = network.messages()
+    assert sorted(frame["injected"][frame["source"] == 2]) == [10, 11, 13]
+
+
 @settings(max_examples=examples(20))
 @given(seed=st.integers(0, 10**6), shape=st.sampled_from(SHAPES), in_turn=st.booleans())
 def test_messages_that_cut_through_a_torus_keep_to_one_lane_and_equal_their_twin(seed, shape, in_turn):

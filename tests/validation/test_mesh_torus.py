@@ -187,6 +187,17 @@ def test_jobs_that_share_a_node_take_a_lane_in_the_cycle_in_which_the_tail_leave
     assert sorted(frame["injected"][frame["source"] == 2]) == [10, 11, 13]
 
 
+def test_a_last_round_of_longer_messages_waits_for_room_in_buffers_as_all_long_ones_do():
+    mesh, router = Mesh(1, 4, torus=True), Router(buffer=2, credit=2, hop=2)
+
+    def finish(**lengths):
+        network = Network(mesh, router)
+        network.start("a", [0, 3, 2], Traffic.of(TrafficPhase(pattern="fft", **lengths)))
+        return network.advance()[0].finish
+
+    assert finish(flits=1, last_flits=11) == finish(flits=11)
+
+
 @settings(max_examples=examples(20))
 @given(seed=st.integers(0, 10**6), shape=st.sampled_from(SHAPES), in_turn=st.booleans())
 def test_messages_that_cut_through_a_torus_keep_to_one_lane_and_equal_their_twin(seed, shape, in_turn):

@@ -19,6 +19,7 @@ from qmodels.commands.log_options import (
     say_of_log,
 )
 from qmodels.commands.options import MaxBytes
+from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,6 +104,18 @@ def _fit(
     )
     say_of_log(remarks)
     if process:
+        of_laws = {
+            "--order": order,
+            "--max-order": max_order,
+            "--family": family != "hyper-erlang",
+            "--criterion": criterion != "bic",
+            "--hold-moments": hold_moments,
+            "--bootstrap": bootstrap,
+        }
+        if given := [option for option, value in of_laws.items() if value]:
+            raise ModelError(
+                f"an arrival process is fitted without {', '.join(given)}; leave that out, or --process"
+            )
         _fit_process(samples, name, file, as_json, output)
         return
     with at_work("fitting"):
@@ -130,7 +143,6 @@ def _fit_process(
 ) -> None:
     """Fit an arrival process and print what was met and what was moved."""
     from phasefit import fit_map
-    from qmodels.errors import ModelError
 
     if output is not None:
         raise ModelError("an arrival process is printed, not drawn; leave -o out, or --process")

@@ -22,6 +22,7 @@ class Worm:
     lanes: list = field(default_factory=list)  # the lane that it was granted of each wire so far
     crossed: list = field(default_factory=list)  # crossed[i][j]: when flit j crossed wire i
     asked: int | None = None  # when the header asks, or asked, for the wire after these
+    follows: bool = False  # right behind another of its source: there it comes after all that ask then
     left: int = 0  # wires whose lane the tail has left
     injected: int | None = None
     delivered: int | None = None
@@ -134,6 +135,7 @@ def simulate(
         if len(worm.crossed[i]) == worm.flits and i == 0 and waiting[worm.source]:
             following = waiting[worm.source].pop(0)
             following.asked = max(following.created, t + 1)
+            following.follows = following.created <= t + 1
             active.append(following)
 
     def grant(wire):
@@ -191,7 +193,9 @@ def simulate(
 
     while active and t < until:
         # Those that ask in this cycle join their queues by number, before any of them is served.
-        for worm in sorted((w for w in active if w.asked == t), key=lambda w: w.number):
+        for worm in sorted(
+            (w for w in active if w.asked == t), key=lambda w: (w.follows and not w.lanes, w.number)
+        ):
             name, lane = worm.route[len(worm.lanes)]
             wires[name].queues.setdefault(lane, []).append(worm)
         again = True

@@ -16,14 +16,15 @@ TRAFFIC = ("uniform", "neighbour", "transpose", "hot spot")
 SHARES = (0.2, 0.4, 0.6)  # of saturation
 
 
-def play(mesh, router, messages, **options):
-    """Worms of a list of messages, in its order, moved flit by flit."""
+def play(mesh, router, messages, job=None, **options):
+    """Worms of a list of messages, in its order, moved flit by flit; `job` numbers who sends each."""
 
     def place(node):
         return tuple(int(v) for v in mesh.router_coordinates[mesh.routers_of[node]])
 
     listed = []
-    for created, source, target, flits in zip(
+    for sender, created, source, target, flits in zip(
+        np.zeros(messages.created.size, int) if job is None else job,
         messages.created.tolist(),
         messages.source.tolist(),
         messages.destination.tolist(),
@@ -34,7 +35,7 @@ def play(mesh, router, messages, **options):
         links = wormhole.links(sides, mesh.torus, place(source), place(target))
         inner = [((begin, port), lane) for begin, port, lane in links]
         route = [(("in", place(source)), None), *inner, (("out", place(target)), None)]
-        listed.append((created, place(source), route, flits))
+        listed.append((created, (sender, place(source)), route, flits))
     ports, many = 2 * mesh.dimensions, mesh.virtual_channels
 
     def inputs(worm, i):

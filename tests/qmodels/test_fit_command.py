@@ -257,6 +257,13 @@ class TestTheCommand:
         assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
+def test_what_only_laws_take_is_refused_for_an_arrival_process(run, log):
+    options = ("--family", "coxian", "--bootstrap", "20")
+    _, err, code = run("fit", log, "--column", "interarrival", "--process", *options)
+    assert code == 3
+    assert "without --family, --bootstrap" in err
+
+
 @pytest.mark.thorough
 def test_an_arrival_process_is_printed_with_what_it_met(run, log, text):
     out, _, code = run("fit", log, "--column", "interarrival", "--process")

@@ -57,6 +57,13 @@ def test_every_fidelity_runs_from_the_command_line(fidelity):
     assert "makespan" in done.output
 
 
+@pytest.mark.parametrize("mesh", ["1x1", "1x4"])
+def test_no_link_is_called_the_busiest_where_none_carries_anything(mesh):
+    done = command("--mesh", mesh, "--pattern", "ring", "--size", 1, "--json")
+    assert result_of(done.stdout)["worst_link"] is None
+    assert "no link" not in command("--mesh", mesh, "--pattern", "ring", "--size", 1).stdout
+
+
 @pytest.mark.parametrize(
     "options",
     [

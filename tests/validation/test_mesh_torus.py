@@ -8,6 +8,8 @@ that happens in one cycle depends on each other (no credit delay, no release); l
 saturation.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -172,6 +174,49 @@ def test_a_node_sends_the_next_message_while_the_last_still_waits_for_its_lane()
     _, _, frame = play(mesh, Router(buffer=8, credit=1), messages)
     assert frame["injected"].tolist() == [0, 5, 9]
     assert frame["delivered"][2] < frame["delivered"][1]
+
+
+@pytest.mark.thorough
+@settings(max_examples=examples(40))
+@given(shape=st.sampled_from(SHAPES[:4]), seed=st.integers(0, 10**6), router=ROUTERS)
+def test_jobs_that_share_nodes_equal_their_twin_message_by_message(shape, seed, router):
+    rng, mesh = np.random.default_rng(seed), Mesh(*shape, torus=True)
+    network = Network(mesh, router, record=True)
+    lists = [some_messages(rng, min(mesh.nodes, 4), 12, 20, 9) for _ in range(3)]
+    for job, messages in enumerate(lists):
+        network.start(job, None, messages)
+    while network.jobs:
+        network.advance()
+    columns = (np.concatenate([getattr(m, name) for m in lists]) for name in Messages.__dataclass_fields__)
+    together = SimpleNamespace(**dict(zip(Messages.__dataclass_fields__, columns, strict=True)))
+    worms = tori.play(mesh, router, together, job=np.repeat(range(3), 12))
+    frame = network.messages()
+    ours = zip(frame["number"], frame["injected"], frame["delivered"], strict=True)
+    assert sorted(ours) == sorted((w.number % 12, w.injected, w.delivered) for w in worms)
+
+
+def test_jobs_that_share_a_node_take_a_lane_in_the_cycle_in_which_the_tail_leaves_it():
+    network = Network(Mesh(1, 8, torus=True), record=True)
+    network.start("in the way", None, Messages([0], [1], [4], [40]))
+    # The first of "a" waits on its lane for the link 2 -> 3. The other lane is that of "b" from 11 to
+    # 13, when its tail crosses to node 1.
+    network.start("a", None, Messages([10, 10], [2, 2], [4, 1], [1, 2]))
+    network.start("b", None, Messages([10], [2], [1], [2]))
+    while network.jobs:
+        network.advance()
+    frame = network.messages()
+    assert sorted(frame["injected"][frame["source"] == 2]) == [10, 11, 13]
+
+
+def test_a_last_round_of_longer_messages_waits_for_room_in_buffers_as_all_long_ones_do():
+    mesh, router = Mesh(1, 4, torus=True), Router(buffer=2, credit=2, hop=2)
+
+    def finish(**lengths):
+        network = Network(mesh, router)
+        network.start("a", [0, 3, 2], Traffic.of(TrafficPhase(pattern="fft", **lengths)))
+        return network.advance()[0].finish
+
+    assert finish(flits=1, last_flits=11) == finish(flits=11)
 
 
 @settings(max_examples=examples(20))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from phasefit import PhaseType
@@ -29,6 +30,20 @@ def test_programs_that_come_and_go_agree_with_the_closed_network(order):
     exact = closed_sharing([stage], 6, think=1.0)
     found = simulate_closed([stage], 6, think=1.0, order=order, repeats=600, seed=5, confidence=0.999)
     assert found.seconds.contains(exact.response)
+
+
+def test_a_stage_without_storage_waits_for_no_transfer_in_order_of_arrival():
+    compute, write = StageCurve("compute", 3.0), StageCurve("write", 5.0, io_share=1.0, streams=1.0)
+    # Each is at the storage from second 3 on, one after the other, and computes again at its end.
+    run = simulate_start([compute, write, compute], 3, bursts=1, scv=0.0, order="fcfs", replications=2)
+    assert run.seconds.mean == pytest.approx(21.0)
+    assert run.response.mean == pytest.approx(16.0)
+    many = [StageCurve("compute", 3.0), StageCurve("all", 5.0, io_share=0.5, streams=1.0)]
+    mean = [
+        simulate_start(many, 3, bursts=4, geometric=True, order=order, replications=400, seed=seed).response
+        for seed, order in enumerate(("ps", "fcfs"))
+    ]
+    assert abs(mean[0].mean - mean[1].mean) < 4 / 1.96 * np.hypot(mean[0].half_width, mean[1].half_width)
 
 
 def test_constant_transfers_in_order_of_arrival_agree_with_a_chain_of_many_phases():

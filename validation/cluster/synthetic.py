@@ -46,11 +46,11 @@ class SyntheticTraces(Record):
     memory_factor : float
         Multiplies the memory of every task.
     offered_disk : float, optional
-        Load of the disks that would come at `load_rate` accesses per CPU-millisecond; the arrival
-        rate follows from it.
+        Load of the disks that would come at `load_rate` accesses per CPU-millisecond, were all nodes
+        like `Node()`; the arrival rate follows from it, whatever the nodes are.
     load_rate : float
     offered_cpu : float, optional
-        Instead: load of the CPUs.
+        Instead: load of the CPUs, were all nodes of speed 1.
     skew : float
         Exponent of Zipf's law of the homes; 0 sends as many jobs to every node.
     cpu : BoundedPareto

@@ -49,6 +49,12 @@ class Contention(Result):
         links = self.channel_flits[2 * self.mesh.routers :]
         return int(links.argmax()) + 2 * self.mesh.routers
 
+    @property
+    def _worst_name(self) -> str | None:
+        """The busiest link by name; None where no link carried anything."""
+        worst = self.worst_link
+        return self.mesh.channel_name(worst) if self.channel_flits[worst] else None
+
     def record(self) -> dict[str, Any]:
         """Return means, the busiest link and the response of every job."""
         return {
@@ -57,7 +63,7 @@ class Contention(Result):
             "messages": self.messages,
             "mean_latency": self.mean_latency,
             "mean_blocking": self.mean_blocking,
-            "worst_link": self.mesh.channel_name(self.worst_link),
+            "worst_link": self._worst_name,
             "worst_utilisation": float(self.utilisation[self.worst_link]),
             "jobs": {str(job.job): job.response for job in self.completions},
         }
@@ -75,7 +81,7 @@ class Contention(Result):
             ("messages", self.messages),
             ("mean_latency", self.mean_latency),
             ("mean_blocking", self.mean_blocking),
-            ("worst_link", self.mesh.channel_name(self.worst_link)),
+            ("worst_link", self._worst_name),
             ("worst_link_flits", int(self.channel_flits[self.worst_link])),
             ("worst_utilisation", float(self.utilisation[self.worst_link])),
         ]

@@ -439,7 +439,10 @@ class Network:
     ) -> None:
         tables, row = self._tables, self._tables.job_row()
         plans = traffic.phases if isinstance(traffic, Traffic) else (traffic,)
-        tables.make_room_for_flits(max(int(np.max(plan.flits)) for plan in plans))
+        lengths = [plan.flits for plan in plans]
+        if isinstance(traffic, Traffic):
+            lengths += [plan.last_flits for plan in traffic.phases]
+        tables.make_room_for_flits(max(int(np.max(length)) for length in lengths))
         if listed is not None:
             tables.append("listed", listed)
         first, run = tables.take("streams", len(streams)), tables.take("phase_runs", runs)

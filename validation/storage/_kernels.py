@@ -61,7 +61,7 @@ def play(work, moved, weight, stage, creep, level, loss, fcfs, switches, neighbo
         if who < 0:
             on = not on
             toggled += 1
-        elif state[who] == WORKING:
+        elif state[who] == WORKING and moved[who, at[who]] > 0.0:  # who moves nothing asks for nothing
             state[who], left[who], asked[who] = QUEUED, moved[who, at[who]], now
         else:
             here = stage[at[who]]

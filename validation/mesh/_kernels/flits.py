@@ -91,7 +91,8 @@ def _let_go(state, shared, lane, slot, time):
     here, message = shared.lanes[lane], state.messages[slot]
     crossed = here.crossed
     tally(state, lane, crossed - message.came, np.int64(here.flits), time - crossed)
-    here.worm, here.free = NOBODY, time
+    # An alarm of its last flit has gone off: it may be of this very cycle, before the lane was let go.
+    here.worm, here.free, here.alarm = NOBODY, time, -1
     message.came = crossed + state.timing.hop
     message.tail = state.channels[lane].after
     message.behind += 1

@@ -266,7 +266,7 @@ def recommend(
         objective=wanted,
         constraints=limits,
         arrival_rate=rate,
-        load=rate / bound,
+        load=rate / bound if load is None else float(load),
         rows=rows,
         seconds=time.perf_counter() - started,
         fit=fit,

@@ -17,6 +17,7 @@ from qmodels.markov import transient
 from qmodels.markov.descent import Descent
 from qmodels.markov.truncation import cut_off, levels_above
 from qmodels.policies.models.base import SolvedQueue
+from qmodels.policies.models.described import described_times
 from qmodels.words import in_words
 
 if TYPE_CHECKING:
@@ -47,9 +48,11 @@ class Backlog(Result):
         """The answer in words, with the standard deviation behind +-."""
         most = in_words(float(self.percentile(0.95)), like=self.mean)
         spread = in_words(self.std, like=self.mean)
+        drawn = described_times(self.solved) is not None
+        whose = ", if those that arrive are independent, as those of the log are not" if drawn else ""
         return (
             f"a backlog of {self.jobs} jobs drains in {in_words(self.mean)} (+- {spread}), "
-            f"with 95 % within {most}"
+            f"with 95 % within {most}{whose}"
         )
 
     def cdf(self, x: ArrayLike) -> Any:

@@ -80,8 +80,14 @@ def _export(
         _without(source, "scenario", of_samples)
         prediction = _predicted(source, policy, load, model, max_bytes)
         from qmodels.exports import export_prediction
+        from qmodels.policies.models.described import described_times
 
         text = export_prediction(prediction, form)
+        if described_times(prediction.solved) is not None:
+            answers.remark(
+                f"the queue is of independent jobs with the gaps and sizes of the log, and so is the answer "
+                f"in it; the prediction draws its jobs from the log: {prediction.mean_response:.6g} s"
+            )
     else:
         _without(source, "law or a table of samples", of_scenario)
         if source.suffix == ".json":

@@ -159,9 +159,10 @@ def _predict(
     ties, why = _ties(found, chosen, loads, plan)
     fitted = plan.workload.fitted
     of_data = f" {OF_DATA:>{WIDE}}" if fitted else ""
-    typer.echo(f"{'policy':<14} {'load':>6} {'response [s]':>14}{of_data} {'jobs':>10} method")
+    wide = max([14, *(len(row["policy"]) for row in rows)])
+    typer.echo(f"{'policy':<{wide}} {'load':>6} {'response [s]':>14}{of_data} {'jobs':>10} method")
     for key, row in zip(shown, rows, strict=True):
-        line = f"{row['policy']:<14} {row['load']:>6.3g} "
+        line = f"{row['policy']:<{wide}} {row['load']:>6.3g} "
         if "method" in row:
             of_data = f" {_told_of_data(row):>{WIDE}}" if fitted else ""
             line += f"{row['mean_response']:>14.6g}{of_data} {row['mean_jobs']:>10.5g} {_error(row)}"

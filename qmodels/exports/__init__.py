@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from phasefit.checks import named
 from qmodels.exports import chains, simulators
+from qmodels.policies.models.described import described_times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +39,9 @@ def export_prediction(prediction: Prediction, form: str) -> str:
     Returns
     -------
     str
-        The answer to expect stands in it: as fields, or as a comment.
+        The answer to expect stands in it: as fields, or as a comment. Where the prediction draws
+        its jobs from a log, it is that of independent jobs with the log's gaps and sizes, of which
+        the queue is.
 
     Raises
     ------
@@ -52,4 +56,19 @@ def export_prediction(prediction: Prediction, form: str) -> str:
     >>> print(export_prediction(whole, "prism").splitlines()[0])
     // SP(1,1) at load 0.5: mean jobs 1.031746032
     """
-    return FORMS[named("form", form, list(FORMS))](prediction)
+    return FORMS[named("form", form, list(FORMS))](_of_its_queue(prediction))
+
+
+def _of_its_queue(prediction: Prediction) -> Prediction:
+    """Return the prediction with the means of its queue, whose jobs are independent."""
+    solved, rate = prediction.solved, prediction.arrival_rate
+    if described_times(solved) is None:
+        return prediction
+    jobs, waiting = solved.chain.mean_level(), solved.chain.mean_excess()
+    return replace(
+        prediction,
+        mean_jobs=jobs,
+        mean_response=jobs / rate,
+        mean_wait=waiting / rate,
+        method=f"{solved.method}, of independent jobs",
+    )

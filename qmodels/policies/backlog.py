@@ -18,6 +18,7 @@ from qmodels.markov.descent import Descent
 from qmodels.markov.truncation import cut_off, levels_above
 from qmodels.policies.methods import exact_for_its_laws
 from qmodels.policies.models.base import SolvedQueue
+from qmodels.policies.models.described import described_times
 from qmodels.words import in_words
 
 if TYPE_CHECKING:
@@ -49,9 +50,11 @@ class Backlog(Result):
         most = in_words(float(self.percentile(0.95)), like=self.mean)
         said = "" if exact_for_its_laws(self.method) else ", by an approximate model"
         spread = in_words(self.std, like=self.mean)
+        drawn = described_times(self.solved) is not None
+        whose = ", if those that arrive are independent, as those of the log are not" if drawn else ""
         return (
             f"a backlog of {self.jobs} jobs drains in {in_words(self.mean)} (+- {spread}), "
-            f"with 95 % within {most}{said}"
+            f"with 95 % within {most}{said}{whose}"
         )
 
     def cdf(self, x: ArrayLike) -> Any:

@@ -430,7 +430,7 @@ def predict(
     return Prediction(
         policy=policy.label,
         arrival_rate=rate,
-        load=rate / bound,
+        load=rate / bound if load is None else float(load),
         capacity=built.capacity,
         mean_response=mean_response,
         mean_wait=mean_wait,

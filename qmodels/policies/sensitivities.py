@@ -304,8 +304,9 @@ class _Neighbours:
             # Rates of laws of two moments bend more than the mean does: from both sides.
             less, more = (self.moved(workload_at, by) for by in (-_OF_SCV, _OF_SCV))
             return self.slopes.along(less, more) / (2.0 * _OF_SCV * scv * self.rate)
-        higher = solve_qbd(self.moved(workload_at, _OF_SCV))
-        return (float(higher.mean_level()) / self.rate - self.mean) / (_OF_SCV * scv)
+        # Both above: a model may simplify today's law otherwise, and the mean jumps between them.
+        low, high = (solve_qbd(self.moved(workload_at, by)).mean_level() for by in (_OF_SCV, 2.0 * _OF_SCV))
+        return float(high - low) / (self.rate * _OF_SCV * scv)
 
 
 class _OtherLaw(ModelError):

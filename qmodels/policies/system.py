@@ -13,7 +13,7 @@ from phasefit.checks import one_of, real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.networks.histories import DESCRIPTIONS
-from qmodels.programs import AbstractProgram
+from qmodels.programs import AbstractProgram, WorkloadMix
 from qmodels.programs.quantities import ByValue
 
 DISK_DISCIPLINES: Final = ("ps", "fcfs", "siro")
@@ -85,7 +85,8 @@ class Workload(ByValue, Record):
     Parameters
     ----------
     program : Program or WorkloadMix
-        Mean computation and I/O of a job on any allotment of processors and disks.
+        Mean computation and I/O of a job on any allotment of processors and disks. Programs of a
+        mix that are alike but for their names are one.
     demand : PhaseType
         Law of the total work of a job in units of the mean; only its shape is used. The default
         is exponential.
@@ -149,6 +150,8 @@ class Workload(ByValue, Record):
         one_of("description", self.description, ("auto", *DESCRIPTIONS))
         if not isinstance(self.program, AbstractProgram):
             raise ModelError(f"program must be a Program or WorkloadMix, got {self.program!r}")
+        if isinstance(self.program, WorkloadMix):
+            object.__setattr__(self, "program", self.program.distinct)
         one_of("mix", self.mix, MIXES)
         laws = ["demand", "arrivals"]
         if self.io_bursts is not None or self.cpu_bursts is not None:

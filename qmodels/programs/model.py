@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -588,6 +588,19 @@ class WorkloadMix(ByValue, _ProgramOfSums):
     def _parts(self) -> list[tuple[float, Program]]:
         weights: Any = self.weights
         return list(zip(weights.tolist(), self.programs, strict=True))
+
+    @cached_property
+    def distinct(self) -> AbstractProgram:
+        """The same jobs, programs that are alike but for their names as one; itself where none are."""
+        weights: dict[Program, list[float]] = {}
+        for weight, program in self._parts():
+            weights.setdefault(replace(program, name=""), []).append(weight)
+        if len(weights) == len(self.programs):
+            return self
+        named = {replace(program, name=""): program for program in reversed(self.programs)}
+        programs = [named[each] for each in weights]
+        mix = WorkloadMix(programs, [math.fsum(alike) for alike in weights.values()], self.name)
+        return mix if len(programs) > 1 else programs[0]
 
 
 def parts(program: AbstractProgram) -> list[tuple[float, AbstractProgram]]:

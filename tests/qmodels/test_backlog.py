@@ -10,6 +10,7 @@ from phasefit import match_moments
 from qmodels import ModelError, Phase, Program, System, Workload, predict
 from qmodels.markov import transient
 from tests.command import called, result_of
+from tests.qmodels.test_histories import busy_weeks, workload_of
 
 PROGRAM = Program([Phase(io=1.0, cpu=9.0)])
 
@@ -69,6 +70,12 @@ def test_the_way_back_begins_at_the_backlog_and_ends_in_the_steady_state():
     assert back["mean_jobs"].tolist() == pytest.approx([9.0, answer.mean_jobs], rel=1e-6)
     # the ninth and eight behind it: eight completions of two servers until a tenth starts
     assert back["mean_wait"].tolist() == pytest.approx([8 * 5.0 * 10 / 10, answer.mean_wait], rel=1e-6)
+
+
+@pytest.mark.thorough
+def test_it_is_said_that_jobs_arrive_independently_where_the_prediction_draws_them_from_a_log():
+    answer = predict("SP(1,1)", System(16, 8), workload_of(busy_weeks(1)), load=0.4)
+    assert answer.backlog(50).sentence.endswith("are independent, as those of the log are not")
 
 
 def test_a_backlog_that_starts_at_once_is_refused():

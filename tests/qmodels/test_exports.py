@@ -30,6 +30,7 @@ from qmodels.exports import FORMS, export_prediction
 from qmodels.exports.chains import CUT_OFF
 from qmodels.markov import QBD, solve_qbd
 from tests.command import called
+from tests.qmodels.test_histories import busy_weeks, workload_of
 
 MACHINE = System(16, 16)
 WORK = Workload(Program([Phase(io=16.0, cpu=1024.0)]), arrivals=PhaseType.erlang(phases=2, mean=1.0))
@@ -45,6 +46,17 @@ CASES = {
     "TS(2,2;M=2)": predict(TimeSharing(2, 2, multiprogramming=2), MACHINE, VARIABLE, load=0.5),
 }
 ALIKE = ("SP(1,1)", "SP(4,4)")
+
+
+@pytest.mark.thorough
+def test_the_answer_beside_a_queue_is_that_of_the_queue_where_jobs_are_drawn_from_a_log():
+    prediction = predict("SP(1,1)", MACHINE, workload_of(busy_weeks(1)), load=0.4)
+    given = json.loads(export_prediction(prediction, "json"))["answer"]
+    assert prediction.mean_jobs > 2.0 * given["mean_jobs"]
+    assert given["mean_jobs"] == pytest.approx(prediction.solved.chain.mean_level(), rel=1e-12)
+    assert given["mean_response"] == pytest.approx(given["mean_jobs"] / prediction.arrival_rate, rel=1e-12)
+    assert f"mean jobs {given['mean_jobs']:.10g}" in export_prediction(prediction, "prism")
+    assert "exact for the fitted laws, of independent jobs" in export_prediction(prediction, "jmt")
 
 
 @pytest.mark.parametrize("name", CASES)

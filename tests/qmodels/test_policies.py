@@ -16,6 +16,7 @@ from qmodels.policies import (
     Workload,
     capacity,
     predict,
+    recommend,
     work_bound,
 )
 from qmodels.policies.base import running_jobs
@@ -74,6 +75,14 @@ def test_the_response_times_of_the_reference_workload_come_out(reference, disks,
             found = predict(policy, MACHINE, reference, load=load, model="speed-scaled")
             found = found.mean_response
             assert shown(found, text), f"{policy.label} at {load}: {found} against {text}"
+
+
+def test_the_load_of_an_answer_is_the_one_asked_for():
+    """And not its rate over a bound, which may differ in the last digit: rows of tables go together by it."""
+    work = Workload(Program([Phase(3.1, 7.7)]))
+    for load in (0.061, 0.122, 0.241):
+        assert predict(SP(1, 1), System(4, 2), work, load=load).load == load
+        assert recommend(System(4, 2), work, load=load, candidates=[SP(1, 1)]).load == load
 
 
 def test_load_one_of_the_reference_workload_is_a_quarter_job_per_second(reference):

@@ -11,6 +11,7 @@ from qmodels.markov import QBD, solve_qbd
 from qmodels.markov.level_slopes import level_slopes
 from qmodels.policies import TimeSharing
 from qmodels.policies.models.speed_scaled import SpeedScaled
+from qmodels.policies.sensitivities import _Neighbours
 from tests.command import called, result_of
 from tests.qmodels.test_histories import busy_weeks, workload_of
 
@@ -38,6 +39,23 @@ def test_the_slope_of_the_mean_queue_follows_pollaczek_and_khinchine():
     assert answer.sensitivities.of("scv of demand").slope == pytest.approx(48.0 * r / (2 * (1 - r)), rel=1e-6)
     by_rate = 48.0**2 * (1 + scv) / (2 * (1 - r) ** 2)
     assert answer.sensitivities.of("arrival rate").slope == pytest.approx(by_rate, rel=1e-6)
+
+
+@pytest.mark.thorough
+def test_the_slope_upward_is_not_a_jump_of_what_is_simplified():
+    """The bursts of a job are followed where they are exponential; with one more phase its whole time."""
+    mix = WorkloadMix([Program([Phase(0.0, 0.03)] * 12), Program([Phase(20.0, 0.5)] * 6)])
+
+    def answer(scv):
+        io, cpu = match_moments(1.0, 3.11), match_moments(1.0, 1.0 + scv)
+        return predict("SP(2,1)", System(6, 2), Workload(mix, io_bursts=io, cpu_bursts=cpu), load=0.5)
+
+    near, far = answer(1.001), answer(1.002)
+    assert near.reduction != answer(1.0).reduction
+    slope = (far.mean_response - near.mean_response) / 0.001
+    *_, found = _Neighbours(answer(1.0).solved).variability()
+    assert found.parameter == "scv of computation bursts"
+    assert found.slope == pytest.approx(slope, rel=0.01, abs=1e-3)
 
 
 @pytest.mark.thorough

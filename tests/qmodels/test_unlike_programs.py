@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from qmodels import Phase, Program, System, TimeSharing, WorkingSet, Workload, WorkloadMix, capacity
+from phasefit import match_moments
+from qmodels import (
+    Phase,
+    Program,
+    System,
+    TimeSharing,
+    WorkingSet,
+    Workload,
+    WorkloadMix,
+    capacity,
+    predict,
+)
 from qmodels.policies.models.merged_classes import MeanClass
 from qmodels.policies.models.unlike_programs import part_left, two_programs
 
@@ -73,3 +84,20 @@ def test_three_programs_are_taken_as_two():
     assert (second.weight, second.cpu) == pytest.approx((0.5, 9.4))
     assert two_programs(Workload(program(1.0)), 1.0, 1.0) == ()
     assert two_programs(Workload(mix, mix="mean"), 1.0, 1.0) == ()
+
+
+def test_a_program_in_two_halves_is_the_program():
+    """Time sharing follows laws of bursts of one program; of several it takes them as exponential."""
+    machine, policy = System(4, 2), TimeSharing(2, 2)
+    laws = {"cpu_bursts": match_moments(1.0, 6.0)}
+    other = Program([Phase(2.0, 9.0)], name="other")
+    one, half = (Program([Phase(1.36, 15.6)], name=name) for name in ("one", "half"))
+    for whole, split in (
+        (one, WorkloadMix([one, half])),
+        (WorkloadMix([one, other], [2.0, 1.0]), WorkloadMix([half, other, one], [1.0, 1.0, 1.0])),
+    ):
+        found, again = (
+            predict(policy, machine, Workload(program, **laws), load=0.4) for program in (whole, split)
+        )
+        assert again.mean_response == pytest.approx(found.mean_response, rel=1e-12)
+        assert (again.model, again.doubts) == (found.model, found.doubts)

@@ -2,6 +2,7 @@ import csv
 import html
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -285,6 +286,18 @@ def test_the_demos_inputs_can_be_had_to_start_from(tmp_path):
     assert done.returncode == 0
     assert {f.name for f in (tmp_path / "mine").iterdir()} == {"scenario.toml", "jobs.swf.gz"}
     assert called("demo", "--save-inputs", tmp_path / "mine").returncode == 0  # the same again
+
+
+def test_inputs_of_the_demo_for_which_there_is_no_room_leave_no_half_of_a_file(tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))  # the log is larger
+    try:
+        done = called("demo", "--save-inputs", tmp_path / "mine")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (done.returncode, "jobs.swf.gz cannot be written" in done.stderr) == (3, True)
+    assert [file.name for file in (tmp_path / "mine").iterdir()] == ["scenario.toml"]
+    assert called("demo", "--save-inputs", tmp_path / "mine").returncode == 0
 
 
 def test_inputs_that_were_edited_are_not_overwritten(tmp_path):

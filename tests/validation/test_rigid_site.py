@@ -91,12 +91,21 @@ def test_changes_that_were_asked_for_come_first_and_leave_the_usual_ones_as_they
 
 def test_change_of_what_the_log_does_not_hold_is_said():
     log = site_log(made_log(months=2, users=0, limits=False))
-    reading = read_site(log, what_ifs=[SiteChange.of("cap=.5"), SiteChange.of("queue=1h")], resamples=5)
-    assert [each.note for each in reading.changes[:2]] == [
+    asked = [SiteChange.of(text) for text in ("cap=.5", "queue=1h", "cap=.5, limits=Exact")]
+    reading = read_site(log, what_ifs=asked, resamples=5)
+    assert [each.note for each in reading.changes[:3]] == [
         "the log has no users, so nothing is known of this",
         "the log has no limits, so nothing is known of this",
+        "the log has no limits and no users, so nothing is known of this",
     ]
     assert "Cap=.5: the log has no users" in " ".join(site_findings(reading))
+
+
+def test_a_cap_is_not_played_without_users_because_the_log_has_limits():
+    """All jobs would be one user's."""
+    log = site_log(made_log(months=2, users=0))
+    reading = read_site(log, what_ifs=[SiteChange.of("cap=.25, limits=exact")], resamples=5)
+    assert reading.changes[0].note == "the log has no users, so nothing is known of this"
 
 
 def test_smaller_machine_is_one_on_which_all_jobs_still_fit():
@@ -113,6 +122,7 @@ def test_smaller_machine_is_one_on_which_all_jobs_still_fit():
         ("load", "is no change of a site"),
         ("load=ten", "load=ten cannot be read; write 1.1 or [+]10%"),
         ("load=-100%", "load must be"),
+        ("nodes=95%", "nodes=95% cannot be read; write 1.05 or [+]5%"),
         ("load=nan", "load is nan, not a finite number"),
         ("queue=4", "queue: 4 what[?] say 4h or 4min"),
         ("load=1.1, load=1.2", "load stands twice"),

@@ -4,7 +4,7 @@ import pytest
 from qmodels import SpaceSharing
 from qmodels.errors import ModelError, UnstableError
 from qmodels.io.scenario import load_scenario
-from tests.command import invoked, result_of
+from tests.command import called, invoked, result_of
 from validation import simulate
 from validation.commands.simulate import NOT_PRECISE, register
 
@@ -112,3 +112,19 @@ def test_a_precision_is_said_not_to_be_of_policies_that_no_site_runs(scenario):
     few = ("--load", 0.1, "--jobs", 20, "--replications", 2, "--precision", 0.5)
     done = command(scenario, "--policy", "EQUI", *few)
     assert "EQUI: simulated in replications of a fixed number" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("predict", "--all"), ("recommend", "--listed"), ("simulate", "--jobs", 20, "--replications", 2)],
+)
+def test_columns_stand_under_their_heads_however_long_a_label_is(tmp_path, words):
+    site = tmp_path / "site.toml"
+    long = '[[policy]]\nkind = "TS"\nprocessor_partitions = 2\ndisk_partitions = 1\n'
+    site.write_text(f'{SCENARIO}{long}ts_cap = "min"\ncpu_discipline = "ps"\n')
+    lines = called(words[0], site, "--load", 0.1, *words[1:]).stdout.splitlines()
+    head = next(line for line in lines if line.startswith("policy"))
+    end = head.index("[s]") + 3
+    rows = [line for line in lines if line.startswith(("SP(1,1)  ", "TS(2,1;M=2;cap=min;cpu=ps) "))]
+    assert len(rows) == 2
+    assert all(row[end - 1].isdigit() and row[end] == " " for row in rows)

@@ -1,6 +1,7 @@
 """The journal of a campaign: what is finished is never lost, and nobody else writes into it."""
 
 import os
+import resource
 import shutil
 import signal
 import sqlite3
@@ -198,6 +199,18 @@ def test_a_full_disk_is_told_and_the_journal_still_opens(tmp_path):
     with JournalReader(tmp_path / "j") as reader:
         assert reader.repeated() == 0
         assert {key: reader.results()[key] for key in kept} == kept
+
+
+@pytest.mark.parametrize("pages", range(1, 12, 2))
+def test_a_disk_that_is_full_from_the_start_is_told_wherever_it_ends(tmp_path, pages):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096 * pages, limits[1]))
+    try:
+        with pytest.raises(ModelError, match=r"the disk is full .* give the same command again"):
+            Journal(tmp_path / "j", version="1")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert done(tmp_path / "j", table(3, 0.0)) == done(tmp_path / "other", table(3, 0.0))
 
 
 @pytest.mark.slow

@@ -406,3 +406,14 @@ def test_given_laws_are_exact_on_the_page_without_a_remark(small):
     found = what_if(small, {"disks": [2], "load": [0.2], "policy": ["SP(1,1)"]})
     assert not any("fitted" in text for text in found.remarks)
     assert "exact for the fitted" not in what_if_page(found)
+
+
+def test_a_machine_is_named_by_what_is_varied_and_as_todays_only_where_the_file_says_it(small):
+    only = {"load": [0.2], "policy": ["SP(1,1)"]}
+    assert advice(what_if(small, only))[0].startswith("At load 0.2 today's machine answers soonest")
+    found = what_if(small, only | {"program.0.weight": [2.0, 3.0], "program.0.io.seconds": [8.0]})
+    said = "At load 0.2 the first machine (program.0.weight 2, program.0.io.seconds 16) answers soonest"
+    assert advice(found)[0].startswith(said)
+    head, *rows = found.table().splitlines()[:5]
+    assert head.startswith("  program.0.weight  program.0.io.seconds   load  best policy")
+    assert {row.index("SP(1,1)") for row in rows} == {head.index("best policy")}

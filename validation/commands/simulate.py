@@ -186,10 +186,11 @@ def _beside_in_table(found: Unrunnable, load: float, seed: int) -> dict[str, Any
 
 
 def _text(rows: list[dict[str, Any]]) -> str:
-    head = f"{'policy':<14} {'load':>6} {'response [s]':>13} {'+-':>9} {'p95 [s]':>10} {'runs':>5}"
+    wide = max([14, *(len(row["policy"]) for row in rows)])
+    head = f"{'policy':<{wide}} {'load':>6} {'response [s]':>13} {'+-':>9} {'p95 [s]':>10} {'runs':>5}"
     lines = [head]
     for row in rows:
-        line = f"{row['policy']:<14} {row['load']:>6.3g} "
+        line = f"{row['policy']:<{wide}} {row['load']:>6.3g} "
         if "mean_response" in row and "needs" in row:
             line += (
                 f"{row['mean_response']:>13.6g} {row['half_width']:>9.2g} {'':>10} {row['replications']:>5}"

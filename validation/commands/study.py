@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -84,6 +83,7 @@ def _demo(
 def _save_inputs(shipped: Path, folder: Path) -> None:
     """Copy the demo's inputs; ModelError where one of them is there and differs."""
     from qmodels.errors import ModelError
+    from qmodels.whole_files import write_whole
 
     names = ("scenario.toml", "jobs.swf.gz")
     for name in names:
@@ -94,7 +94,7 @@ def _save_inputs(shipped: Path, folder: Path) -> None:
             raise ModelError(f"{file}: is there already and differs; name another folder")
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
-        shutil.copyfile(shipped / name, folder / name)
+        write_whole(folder / name, (shipped / name).read_bytes())
 
 
 def _has_trial(scenario: Path) -> bool:

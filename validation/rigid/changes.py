@@ -177,11 +177,10 @@ class SiteChange(Record):
             raise ModelError(f"depth is for EASY and conservative, got backfilling {found.name}")
         return replace(found, depth=self.depth)
 
-    def needs(self) -> str:
-        """Return what a log must hold for it: "limits", "users" or nothing."""
-        if self.limits is not None or self.short is not None:
-            return "limits"
-        return "users" if self.cap is not None else ""
+    def needs(self) -> list[str]:
+        """Return what a log must hold for it, of "limits" and "users"."""
+        limits = self.limits is not None or self.short is not None
+        return ["limits"] * limits + ["users"] * (self.cap is not None)
 
     def waits(self, log: SiteLog, jobs: RigidJobs, part: float, cap: float) -> Array:
         """Return the waits of jobs after the change.
@@ -222,8 +221,8 @@ def whole_part(log: SiteLog, part: float) -> int:
 
 
 def _factor(text: str) -> float:
-    """Return a factor written as such, or as a change in percent."""
-    if text.endswith("%"):
+    """Return a factor written as such, or as a change in percent, whose sign tells it from a part."""
+    if text.endswith("%") and text[0] in "+-":
         return 1.0 + float(text[:-1]) / 100.0
     return float(text)
 
@@ -235,8 +234,8 @@ _READ: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "load": ("load", _factor),
     "nodes": ("nodes", _factor),
     "depth": ("depth", int),
-    "cap": ("cap", lambda text: math.inf if text == "none" else float(text)),
-    "limits": ("limits", lambda text: 1.0 if text == "exact" else float(text)),
+    "cap": ("cap", lambda text: math.inf if text.casefold() == "none" else float(text)),
+    "limits": ("limits", lambda text: 1.0 if text.casefold() == "exact" else float(text)),
     "queue": ("short", partial(quantity, "queue", seconds)),
     "backfilling": ("backfilling", str),
 }
@@ -279,8 +278,8 @@ def usual_changes(log: SiteLog, cap: float) -> list[SiteChange]:
 
 def _lacks(log: SiteLog, change: SiteChange) -> str:
     """Return what a change needs and a log does not hold, or nothing."""
-    held = {"limits": log.has_limits, "users": log.has_users, "": True}
-    return "" if held[change.needs()] else change.needs()
+    held = {"limits": log.has_limits, "users": log.has_users}
+    return " and no ".join(each for each in change.needs() if not held[each])
 
 
 def site_changes(

@@ -241,7 +241,7 @@ def simulate(
     return Simulation(
         policy=policy.label,
         arrival_rate=rate,
-        load=rate / bound,
+        load=rate / bound if load is None else float(load),
         mean_response=response,
         mean_wait=wait,
         mean_jobs=in_system,

@@ -163,8 +163,9 @@ class Journal:
                 self._campaign,
             ),
         )
-        self._session = int(db.execute("SELECT last_insert_rowid()").fetchone()[0])
-        db.execute("COMMIT")
+        session = int(db.execute("SELECT last_insert_rowid()").fetchone()[0])
+        db.execute("COMMIT")  # may find the disk full: then there is no session to end
+        self._session = session
 
     def _number_and_version(self) -> tuple[int, str]:
         """Number of the campaign in this file, and the version under which it was begun."""

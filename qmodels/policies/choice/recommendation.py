@@ -88,12 +88,13 @@ class Recommendation(Result):
     def table(self, most: int = 12) -> str:
         """The sentence and the first rows."""
         names = list(dict.fromkeys([self.objective.name, *(c.quantity.name for c in self.constraints)]))
-        head = f"{'policy':<14}" + "".join(f"{_headed(name):>20}" for name in names)
+        wide = max([14, *(len(row.label) for row in self.rows[:most])])
+        head = f"{'policy':<{wide}}" + "".join(f"{_headed(name):>20}" for name in names)
         lines = [self.reason, "", f"{head}  {'error':>7}  status"]
         for row in self.rows[:most]:
             shown = "".join(f"{_cell(row, name, self.objective.name):>20}" for name in names)
             note = f" ({row.note})" if row.note and not row.note.startswith(NOT_KNOWN) else ""
-            lines.append(f"{row.label:<14}{shown}  {row.error_in_words:>7}  {row.status}{note}")
+            lines.append(f"{row.label:<{wide}}{shown}  {row.error_in_words:>7}  {row.status}{note}")
         if len(self.rows) > most:
             lines.append(f"... and {len(self.rows) - most} more")
         notes = dict.fromkeys(row.note for row in self.rows[:most])
@@ -266,7 +267,7 @@ def recommend(
         objective=wanted,
         constraints=limits,
         arrival_rate=rate,
-        load=rate / bound,
+        load=rate / bound if load is None else float(load),
         rows=rows,
         seconds=time.perf_counter() - started,
         fit=fit,

@@ -116,10 +116,12 @@ def _priced(found: Answers, load: float) -> Iterator[Cell]:
 
 def _of_today(found: Answers, now: Cell) -> str:
     where = ", ".join(_amount(name, value) for name, value in now.machine.setting.items())
+    machine = "today's machine" if len(found.today) == len(found.axes) else "the first machine"
+    machine += f" ({where})" if where else ""
     best = now.best
     if best is None:
-        return f"today's machine ({where}) has no answer: {now.why_none}."
-    return f"today's machine ({where}) answers soonest under {best.label}: {_shown(found, best)}{_ties(now)}."
+        return f"{machine} has no answer: {now.why_none}."
+    return f"{machine} answers soonest under {best.label}: {_shown(found, best)}{_ties(now)}."
 
 
 def _alone(found: Answers, load: float, now: Cell) -> Iterator[str]:
@@ -241,12 +243,13 @@ def _plain(value: Any) -> str:
 def text_of(found: Answers) -> str:
     """The best policy of every machine and load, then the money and the sentences."""
     names = [axis.name for axis in found.axes]
-    head = "".join(f"{name:>12}" for name in names) + f"{'load':>7}"
+    head = "".join(f"{name:>{_wide(name)}}" for name in names) + f"{'load':>7}"
     head += f"{'money':>10}" if found.prices else ""
     unit = f" [{found.objective.unit}]" if found.objective.unit else ""
-    lines = [f"{head}  {'best policy':<14}{found.objective.name + unit:>20} {'error':>7}  as good"]
-    for cell in found.cells[:_MOST_ROWS]:
-        lines.append(_line(found, names, cell).rstrip())
+    shown = found.cells[:_MOST_ROWS]
+    label = max([14, *(len(cell.best.label) for cell in shown if cell.best is not None)])
+    lines = [f"{head}  {'best policy':<{label}}{found.objective.name + unit:>20} {'error':>7}  as good"]
+    lines += [_line(names, cell, label).rstrip() for cell in shown]
     if len(found.cells) > _MOST_ROWS:
         lines.append(f"... and {len(found.cells) - _MOST_ROWS} more; -o FILE.csv has all")
     for load in found.loads if found.prices else ():
@@ -254,8 +257,12 @@ def text_of(found: Answers) -> str:
     return "\n".join([*lines, "", *(f"- {text}" for text in advice(found))])
 
 
-def _line(found: Answers, names: Sequence[str], cell: Cell) -> str:
-    text = "".join(f"{_plain(cell.machine.setting[name]):>12}" for name in names)
+def _wide(name: str) -> int:
+    return max(12, len(name) + 2)
+
+
+def _line(names: Sequence[str], cell: Cell, label: int) -> str:
+    text = "".join(f"{_plain(cell.machine.setting[name]):>{_wide(name)}}" for name in names)
     text += f"{cell.load:>7.3g}"
     text += f"{cell.money:>+10.6g}" if cell.money is not None else ""
     best = cell.best
@@ -263,7 +270,7 @@ def _line(found: Answers, names: Sequence[str], cell: Cell) -> str:
         return f"{text}  - {cell.why_none}"
     ties = [row.label for row in cell.rows if row.status == TIE]
     others = ", ".join(ties[:_MOST_NAMES]) + (f" +{len(ties) - 3}" if len(ties) > 3 else "")
-    return f"{text}  {best.label:<14}{best.value:>20.6g} {best.error_in_words:>7}  {others}"
+    return f"{text}  {best.label:<{label}}{best.value:>20.6g} {best.error_in_words:>7}  {others}"
 
 
 def _curve(found: Answers, load: float) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from qmodels.pages.report import Grid, Picture, Report, Section
@@ -118,7 +119,7 @@ def site_report(reading: SiteReading, source: str) -> Report:
     """
     months = Picture(
         "months",
-        "Mean wait of each month, recorded and simulated.",
+        f"Mean wait of each month, recorded{' and simulated' * bool(np.isfinite(reading.simulated).any())}.",
         lambda: (plotting.months(reading, page_axes()).get_figure(), _months_words(reading)),
     )
     strip = Picture(
@@ -143,7 +144,7 @@ def site_report(reading: SiteReading, source: str) -> Report:
     }
     columns |= {f"{name} processors": partial(_part, name) for name in reading.log.class_names}
     sections = [
-        Section("waits", "Waits", [months, strip]),
+        Section("waits", "Waits", [*([months] if np.isfinite(reading.recorded).any() else []), strip]),
         Section("saturation", "What saturates the machine", [saturation] if reading.saturated else []),
     ]
     if reading.changes:

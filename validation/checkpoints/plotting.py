@@ -53,7 +53,7 @@ def goodput_against_interval(study: Any, ax: Axes | None = None) -> Axes:
     _time_ticks(ax, study.intervals)
     ax.set_xlabel("work between two checkpoints")
     ax.set_ylabel("goodput: share of time that is work kept")
-    ax.set_ylim(bottom=0.0)
+    ax.set_ylim(0.0, 1.05 * ax.get_ylim()[1])  # the points lie on the highest curves
     ax.grid(alpha=0.3)
     set_legend_below(ax, lines=3)  # the times stand aslant
     return ax

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.arrays import Array
@@ -357,10 +357,11 @@ def _without_data(ax: Axes) -> Axes:
 
 
 def _ticks_of_near_ends(ax: Axes) -> None:
-    """Few plain numbers on a logarithmic axis of less than a decade: others would lie on each other."""
+    """Few plain numbers on a logarithmic axis without two powers of ten: others would lie on each other."""
     for axis in (ax.xaxis, ax.yaxis):
         low, high = axis.get_view_interval()
-        if high < 10.0 * low:
+        axis.set_minor_formatter(NullFormatter())
+        if axis.get_scale() == "log" and np.floor(np.log10(high)) <= np.ceil(np.log10(low)):
             axis.set_major_locator(MaxNLocator(4))
             axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.4g}"))
             axis.set_minor_locator(NullLocator())

@@ -183,6 +183,13 @@ class TestComparisonsOfRuns:
                 quantity="turnaround [cycles]",
             )
             assert problems(ax.figure) == []
+            assert "difference to MC" in texts_of(ax.figure)
+
+    def test_of_one_run_have_no_legend_of_intervals(self):
+        once = {name: estimate(9.0 + k, np.nan) for k, name in enumerate(["MC", "PLAS"])}
+        ax = comparison(once, once, best="MC", quantity="turnaround [s]")
+        assert ax.get_legend() is None
+        assert problems(ax.figure) == []
 
     @pytest.mark.thorough
     @pytest.mark.parametrize("seconds", [10.0, 90_000.0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
@@ -24,6 +25,8 @@ from validation.machine import Machine, play
 from validation.machine.plotting import gantt
 from validation.mesh import Mesh
 from validation.mesh.plotting import latency_against_load, link_map, phase_strip
+from validation.papers.liu.plotting import tolerance_panels
+from validation.papers.qin.plotting import lines as slowdown_lines
 from validation.slices.plotting import largest_utilisation, waits_by_slice
 from validation.study.headlines import headlines
 from validation.study.panels import CAPTIONS, study_figures
@@ -338,3 +341,26 @@ def test_programs_that_share_a_storage_are_drawn_so_that_the_forecast_is_seen(hi
     assert ax.get_yscale() == scale
     assert ax.get_ylabel() == "time until they end [s]"
     assert problems(ax.figure) == []
+
+
+def test_slowdowns_and_times_of_papers_end_at_none_and_have_plain_numbers():
+    slow = pd.DataFrame(
+        {
+            "balancer": ["IOCM-RE", "IOCM-RE", "BS", "BS"],
+            "I/O rate": [0.8, 2.0, 0.8, 2.0],
+            "slowdown": [1.3, 1.4, 1.0, 1.1],
+            "slowdown_half_width": [0.2, 0.1, 0.0, 0.1],
+            "above_first_percent": [0.0, 0.0, -13.0, -14.0],
+            "above_first_half_width_percent": [0.0, 0.0, 2.0, 1.0],
+        }
+    )
+    figure = slowdown_lines(slow, "I/O rate", "sequential jobs", log=True)
+    assert problems(figure) == []
+    assert not any("10^" in text for text in texts_of(figure))
+    times = pd.DataFrame({"communications": 0, "algorithm": "SBT", "parameter": ["4", "16"]})
+    for quantity in ("makespan", "turnaround"):
+        times[[f"{quantity}_s", f"{quantity}_half_width_s"]] = [20.0, 60.0]
+        times[[f"{quantity}_change_percent", f"{quantity}_change_half_width_percent"]] = [0.0, 90.0]
+    above, _, below, _ = tolerance_panels(times).axes
+    assert above.get_ylim()[0] > -10.0
+    assert below.get_ylim()[0] < -80.0

@@ -116,10 +116,11 @@ def _priced(found: Answers, load: float) -> Iterator[Cell]:
 
 def _of_today(found: Answers, now: Cell) -> str:
     where = ", ".join(_amount(name, value) for name, value in now.machine.setting.items())
+    machine = f"today's machine ({where})" if where else "today's machine"
     best = now.best
     if best is None:
-        return f"today's machine ({where}) has no answer: {now.why_none}."
-    return f"today's machine ({where}) answers soonest under {best.label}: {_shown(found, best)}{_ties(now)}."
+        return f"{machine} has no answer: {now.why_none}."
+    return f"{machine} answers soonest under {best.label}: {_shown(found, best)}{_ties(now)}."
 
 
 def _alone(found: Answers, load: float, now: Cell) -> Iterator[str]:

@@ -165,6 +165,8 @@ def test_months_are_drawn_where_there_is_one():
         waits = site_report(replace(reading, recorded=recorded), "made").sections[0]
         assert [each.name for each in waits.parts] == [*drawn, "utilisation"]
         assert not drawn or waits.parts[0].caption == "Mean wait of each month, recorded."
+    nothing = site_report(replace(reading, saturated=()), "made")
+    assert all(section.parts for section in nothing.sections)
 
 
 def test_days_drawn_keep_jobs_with_their_time_of_day():

@@ -37,8 +37,9 @@ def site_findings(reading: SiteReading) -> list[str]:
     """
     log, fit = reading.log, reading.fit
     found = [
-        f"Mean wait {in_words(float(log.waits.mean()))} recorded ({_classes(reading)}); the last months ask "
-        f"for {reading.load:.0%} of {log.processors:,} processors."
+        f"Mean wait {in_words(float(log.waits.mean()))} recorded ({_classes(reading)}); "
+        f"{'the last months ask' if log.months else 'the jobs ask'} for {reading.load:.0%} of "
+        f"{log.processors:,} processors."
     ]
     if not math.isnan(reading.beside_idle):
         held = (
@@ -142,11 +143,15 @@ def site_report(reading: SiteReading, source: str) -> Report:
         "change": lambda change: change.name,
         "all jobs": _ratio,
     }
-    columns |= {f"{name} processors": partial(_part, name) for name in reading.log.class_names}
+    columns |= {
+        f"{name} processor{'' if name == '1' else 's'}": partial(_part, name)
+        for name in reading.log.class_names
+    }
     sections = [
         Section("waits", "Waits", [*([months] if np.isfinite(reading.recorded).any() else []), strip]),
-        Section("saturation", "What saturates the machine", [saturation] if reading.saturated else []),
     ]
+    if reading.saturated:
+        sections.append(Section("saturation", "What saturates the machine", [saturation]))
     if reading.changes:
         grid = Grid("Mean wait after a change, by that before", reading.changes, columns, (0, 1))
         words = (

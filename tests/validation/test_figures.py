@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from qmodels.io import load_scenario
 from qmodels.plotting import response_curves
+from qmodels.plotting.embedded import page_axes
 from qmodels.plotting.maps import policy_map
 from qmodels.plotting.sharing import time_against_programs
 from qmodels.plotting.style import set_plain_log_ticks
@@ -203,6 +204,8 @@ class TestComparisonsOfRuns:
         ax = gantt(run)
         assert ax.get_xlabel() == ("time [s]" if seconds < 100 else "time [h]")
         assert problems(ax.figure) == []
+        on_page = gantt(run, ax=page_axes(), until=180_000.0 * 3.2e7)  # 180,000 years
+        assert problems(on_page.figure) == []
         span = ax.get_xlim()[1] * (1.0 if seconds < 100 else 3600.0)
         assert span == pytest.approx(run.finish.max())
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.arrays import Array
@@ -159,6 +159,7 @@ def density(report: DrawnReport, *, ax: Axes | None = None) -> Axes:
         ax.stairs(share, edges, fill=True, color=BLUE, alpha=0.35, label="data")
     ax.plot(x, x * np.asarray(report.distribution.pdf(x)) * np.log(10.0), c=RED, label="fit")
     ax.set(xscale="log", xlabel="x", ylabel="density per decade", title="density")
+    _ticks_of_near_ends(ax)
     ax.set_ylim(bottom=0.0)
     ax.legend(frameon=False, loc="upper right")
     return ax
@@ -210,12 +211,17 @@ def ccdf(report: DrawnReport, *, ax: Axes | None = None, level: float = 0.95) ->
         )
     if report.data is not None:
         at = _thinned(report.data)
-        survival = 1.0 - report.data.cdf[at]
-        shown = (survival > 0.0) & (report.data.values[at] > 0.0)
-        ax.step(report.data.values[at][shown], survival[shown], where="post", c=BLUE, label="data")
+        survival, shown = 1.0 - report.data.cdf[at], report.data.values[at] > 0.0
+        values = report.data.values[at][shown]
+        before = survival[~shown].min(
+            initial=1.0
+        )  # falls from there at the first value, and to none at the last
+        above = np.append([before] * bool(values.size), np.maximum(survival[shown], floor))
+        ax.step(np.append(values[:1], values), above, where="post", c=BLUE, label="data")
     ax.plot(x[fitted > floor], fitted[fitted > floor], c=RED, label="fit")
     ax.set(xscale="log", yscale="log", xlabel="x", ylabel="P(X > x)", title="ccdf")
     ax.set_ylim(floor, 1.5)
+    _ticks_of_near_ends(ax)
     ax.legend(frameon=False, loc="lower left")
     return ax
 
@@ -270,6 +276,7 @@ def quantiles(report: DrawnReport, *, ax: Axes | None = None) -> Axes:
     if shown.any():
         ends = np.concatenate([measured[shown], fitted[shown]])
         ax.plot([ends.min(), ends.max()], [ends.min(), ends.max()], c=GREY, lw=0.8, ls="--")
+        _ticks_of_near_ends(ax)
     return ax
 
 
@@ -347,6 +354,17 @@ def _without_data(ax: Axes) -> Axes:
     )
     ax.set(xticks=[], yticks=[])
     return ax
+
+
+def _ticks_of_near_ends(ax: Axes) -> None:
+    """Few plain numbers on a logarithmic axis without two powers of ten: others would lie on each other."""
+    for axis in (ax.xaxis, ax.yaxis):
+        low, high = axis.get_view_interval()
+        axis.set_minor_formatter(NullFormatter())
+        if axis.get_scale() == "log" and np.floor(np.log10(high)) <= np.ceil(np.log10(low)):
+            axis.set_major_locator(MaxNLocator(4))
+            axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.4g}"))
+            axis.set_minor_locator(NullLocator())
 
 
 def _times(report: DrawnReport) -> Array:

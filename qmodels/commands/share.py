@@ -87,6 +87,21 @@ def _share(
 
     share("--level", level, zero=False, one=False)
     if beside is not None:
+        alone = {
+            "--together": together,
+            "--programs": programs,
+            "--stages": stages,
+            "--total": total,
+            "--known": known,
+            "--of": of,
+            "--can-run": can_run,
+            "--think": think,
+            "--rate": rate,
+            "--output": output,
+        }
+        given = [name for name, value in alone.items() if value is not None]
+        if given:
+            raise ModelError(f"{', '.join(given)} cannot go with --beside, which writes no report")
         _beside(runs, beside, seconds, group, at, column_map("--where", where), as_json=as_json)
         return
     if seconds or group or at:

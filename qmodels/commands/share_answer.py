@@ -134,8 +134,9 @@ class ShareAnswer:
                 )
             return said
         doubt = f" (with {best.probability:.0%} probability sooner)" if best.probability < 0.995 else ""
+        finish = "finish" if best.probability >= self.forecast.level else "may finish"
         return [
-            f"{best.at_once} at a time finish the {self.target} sooner than all at once: "
+            f"{best.at_once} at a time {finish} the {self.target} sooner than all at once: "
             f"{best.gain:.0%} less, {in_words(best.seconds)} instead of "
             f"{in_words(whole.seconds, like=best.seconds)}{doubt}.",
             *said,

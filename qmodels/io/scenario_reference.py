@@ -51,10 +51,20 @@ def model_section() -> str:
     | `"exact"` | in a stage of a burst, on disks that
     """
     lines = ["| `[study] model` | a running job is |", "|---|---|"]
-    for name, model in MODELS.items():
-        summary = (inspect.getdoc(model) or "").partition("\n")[0].removesuffix(".")
-        lines.append(f'| `"{name}"` | {summary[:1].lower()}{summary[1:]} |')
+    lines += [f'| `"{name}"` | {running_job(name)} |' for name in MODELS]
     return "\n".join(lines) + "\n"
+
+
+def running_job(model: str) -> str:
+    """What a running job is in a registered model, by the first sentence of its docstring.
+
+    Examples
+    --------
+    >>> running_job("exact")
+    'in a stage of a burst, on disks that are shared by processor sharing, job by job'
+    """
+    summary = (inspect.getdoc(MODELS[model]) or "").partition("\n")[0].removesuffix(".")
+    return f"{summary[:1].lower()}{summary[1:]}"
 
 
 def _rows(policy: type[AbstractPolicy]) -> Iterator[str]:

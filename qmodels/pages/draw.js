@@ -8,7 +8,7 @@ const draw = (function () {
   function digits(x, count) {
     if (!(Math.abs(x) > 0)) return "0";
     const short = Number(x.toPrecision(count || 4));
-    return Math.abs(short) >= 1e15 || Math.abs(short) < 1e-6 ? short.toExponential() :
+    return Math.abs(short) >= 1e9 || Math.abs(short) < 1e-6 ? short.toExponential() :
       String(short);
   }
 
@@ -34,7 +34,7 @@ const draw = (function () {
 
   /* A number on an axis: whole ones are not rounded. */
   function tick(x) {
-    return Number.isInteger(x) && Math.abs(x) < 1e15 ? String(x) : digits(x, 3);
+    return Number.isInteger(x) && Math.abs(x) < 1e9 ? String(x) : digits(x, 3);
   }
 
   function made(parent, name) {

@@ -61,6 +61,7 @@ function whatIfWords(grid, state) {
         " has the least " + data.objective + ": " + told(best) + ". " +
         (ties.length ? "A tie within the errors: " + listed(ties) + " may be as good." :
           some ? "No other policy on this page comes within the errors." :
+          rows.length === 1 ? "No other policy was looked at." :
           "No other policy comes within the errors.") +
         (open.length ? " " + listed(open) + " may be better or have no steady state; simulate." : "") +
         (blank.length ? " Not predicted here: " + listed(blank) + "." : "");

@@ -12,11 +12,15 @@ from qmodels.plotting.style import (
     BLUE,
     GREY,
     axes_or_new,
-    clock_unit,
     set_legend_below,
     set_log2_ticks,
+    set_plain_log_ticks,
     set_title,
 )
+from qmodels.words import unit_of
+
+#: Times so far apart, as a ratio, are drawn on a logarithmic axis.
+_WIDE = 50.0
 
 
 def time_against_programs(forecast: Any, runs: Any = None, ax: Axes | None = None) -> Axes:
@@ -38,7 +42,7 @@ def time_against_programs(forecast: Any, runs: Any = None, ax: Axes | None = Non
     """
     ax = axes_or_new(ax, figsize=(5.6, 4.4))
     n = np.log2(forecast.numbers)
-    unit, name = clock_unit(float(np.max(forecast.seconds)))
+    unit, name = unit_of(float(np.max(forecast.seconds)))
     ax.fill_between(
         n,
         forecast.low / unit,
@@ -61,7 +65,11 @@ def time_against_programs(forecast: Any, runs: Any = None, ax: Axes | None = Non
                 ms=4,
                 label="measured" if k == 0 else None,
             )
-    ax.set_ylim(bottom=0.0)
+    if np.max(forecast.high) > _WIDE * np.min(forecast.low):
+        ax.set_yscale("log")
+        set_plain_log_ticks(ax)
+    else:
+        ax.set_ylim(bottom=0.0)
     set_log2_ticks(
         ax, np.unique([*forecast.numbers, *(() if runs is None else runs.numbers)]).astype(float), "x"
     )

@@ -16,8 +16,9 @@ from matplotlib.colors import to_hex
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import (
     FuncFormatter,
-    LogFormatterMathtext,
+    LogFormatterSciNotation,
     LogLocator,
+    MaxNLocator,
     NullFormatter,
     NullLocator,
 )
@@ -87,6 +88,10 @@ _PLAIN = (1e-5, 1e6)
 #: Ends of a logarithmic axis so near, as a ratio, that 2 and 5 are labelled too; beside each other
 #: labels need more room than above each other.
 _NEAR = {"x": 50.0, "y": 1e3}
+#: The same of an axis of powers, which may else have one label or none.
+_FEW = 20.0
+#: Ends so near that the steps between the numbers are equal.
+_ALIKE = 2.5
 #: Labels on an axis of powers of two, at most.
 MOST_TICKS = 9
 
@@ -387,10 +392,13 @@ def set_plain_log_ticks(ax: Any, axis: str = "y") -> None:
     """
     low, high = getattr(ax, f"get_{axis}lim")()
     plain = low >= _PLAIN[0] and high < _PLAIN[1]
-    near = plain and high < _NEAR[axis] * low
+    near = high < (_NEAR[axis] if plain else _FEW) * low
     its = getattr(ax, f"{axis}axis")
-    its.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if near else (1.0,)))
-    its.set_major_formatter(FuncFormatter(lambda x, _: plain_tick(x)) if plain else LogFormatterMathtext())
+    its.set_major_locator(
+        MaxNLocator(4) if high < _ALIKE * low else LogLocator(subs=(1.0, 2.0, 5.0) if near else (1.0,))
+    )
+    powers = LogFormatterSciNotation(minor_thresholds=(np.inf, np.inf))
+    its.set_major_formatter(FuncFormatter(lambda x, _: plain_tick(x)) if plain else powers)
     # a tick costs more time than a curve
     its.set_minor_locator(NullLocator() if near else LogLocator(subs=(2.0, 5.0)))
     its.set_minor_formatter(NullFormatter())

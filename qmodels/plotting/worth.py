@@ -204,12 +204,12 @@ def _label_steps(ax: Axes, x: Array, y: Array, prices: Array) -> None:
     extent = np.maximum([np.ptp(ax.get_xlim()), np.ptp(ax.get_ylim())], 1e-9)
     last, written = x.size - 1, list[Any]()
     for i in [last, *range(last)]:
-        at = np.array([x[i], y[i]]) / extent
+        across, up = (x[i] - ax.get_xlim()[0]) / extent[0], (y[i] - ax.get_ylim()[0]) / extent[1]
+        right, low = across > 0.9, up < 0.08
+        at = across + (-0.06 if right else 0.06), up + (0.04 if low else -0.04)  # its middle
         if any(abs(at[0] - b[0]) < 0.09 and abs(at[1] - b[1]) < 0.07 for b in written):
             continue
         written.append(at)
-        across, up = (x[i] - ax.get_xlim()[0]) / extent[0], (y[i] - ax.get_ylim()[0]) / extent[1]
-        right, low = across > 0.9, up < 0.08
         ax.annotate(
             f"{prices[i]:.4g}",
             (x[i], y[i]),

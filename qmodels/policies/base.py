@@ -17,7 +17,7 @@ from phasefit.checks import whole_number
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.networks import disk_group_throughput
-from qmodels.policies.system import Arrangement, System, Workload
+from qmodels.policies.system import Arrangement, System, Workload, whole_sizes
 from qmodels.programs import AbstractProgram, Program, WorkloadMix
 from qmodels.registry import Registry
 
@@ -205,16 +205,29 @@ def powers_of_two(most: int) -> list[int]:
     return [2**i for i in range(most.bit_length()) if 2**i <= most]
 
 
+def sizes_in_words(units: int, partitions: int, noun: str, first: int | None = None) -> str:
+    """Sizes of partitions, of all or of so many first ones, as they are: whole numbers.
+
+    Examples
+    --------
+    >>> sizes_in_words(64, 3, "processor"), sizes_in_words(8, 3, "disk", first=2)
+    ('21 or 22 processors', '3 disks')
+    """
+    sizes = sorted({int(size) for size in whole_sizes(units, partitions, first)})
+    return f"{' or '.join(map(str, sizes))} {noun}{'' if sizes[-1] == 1 else 's'}"
+
+
 def disks_in_words(partitions: int, disk_partitions: int, system: System) -> str:
     """Which disks the processor partitions of SP and TS work on; "" for one that has them all."""
     used = min(partitions, disk_partitions)
-    each = f"{system.disks / disk_partitions:.3g} disk{'s' if system.disks > disk_partitions else ''}"
+    each = sizes_in_words(system.disks, disk_partitions, "disk", used)
     if disk_partitions == 1:
         return "" if partitions == 1 else f"; all share the {_disks(system.disks)}"
     if partitions <= disk_partitions:
         own = f"on {each}" if partitions == 1 else f"each with {each} of its own"
-        idle = system.disks - round(system.disks / disk_partitions * used)
-        return f", {own}" + (f" while {_disks(idle)} stay idle" if idle else "")
+        idle = system.disks - int(sum(whole_sizes(system.disks, disk_partitions, used)))
+        stay = "stays" if idle == 1 else "stay"
+        return f", {own}" + (f" while {_disks(idle)} {stay} idle" if idle else "")
     if partitions % disk_partitions:
         return f"; they share {disk_partitions} groups of {each}"
     return f"; every {partitions // disk_partitions} of them share {each}"

@@ -19,6 +19,7 @@ from qmodels.policies.base import (
     mean_times,
     powers_of_two,
     register,
+    sizes_in_words,
 )
 from qmodels.policies.system import Arrangement, System, spread
 from qmodels.programs import AbstractProgram
@@ -112,6 +113,8 @@ class DynamicPartitioning(AbstractPolicy):
         """See `AbstractPolicy.in_words`."""
         most, k = system.max_processor_partitions, self.disk_partitions
         disks = "all disks together" if k == 1 else f"the disks in {k} equal groups"
+        if system.disks % k:
+            disks = f"the disks in {k} groups of {sizes_in_words(system.disks, k, 'disk')}"
         cost = "" if self.overhead is None else ", which takes time"
         return (
             f"dynamic partitioning: the jobs at hand, up to {most}, divide the processors "

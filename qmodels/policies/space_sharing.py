@@ -21,6 +21,7 @@ from qmodels.policies.base import (
     mean_times,
     powers_of_two,
     register,
+    sizes_in_words,
 )
 from qmodels.policies.system import Arrangement, System, spread
 from qmodels.programs import AbstractProgram
@@ -115,7 +116,7 @@ class SpaceSharing(AbstractPolicy):
             where = "on the whole machine" if not disks else "on all processors"
             return f"space sharing: one job at a time {where}{disks}"
         if self.sizes is None:
-            size = f"{system.processors / k:.3g} processors of its own"
+            size = f"{sizes_in_words(system.processors, k, 'processor')} of its own"
         else:
             size = f"processors of its own ({', '.join(map(str, self.sizes))})"
         return f"space sharing: up to {k} jobs at a time, each on {size}{disks}"

@@ -19,6 +19,7 @@ from qmodels.policies.base import (
     mean_times,
     powers_of_two,
     register,
+    sizes_in_words,
 )
 from qmodels.policies.system import Arrangement, System, Workload, spread
 from qmodels.programs import AbstractProgram
@@ -131,7 +132,7 @@ class TimeSharing(AbstractPolicy):
         if k == 1:
             where = "the whole machine" if not disks else f"all processors{disks}"
         else:
-            where = f"each of {k} partitions of {system.processors / k:.3g} processors{disks}"
+            where = f"each of {k} partitions of {sizes_in_words(system.processors, k, 'processor')}{disks}"
         most = f"up to {self.multiprogramming} jobs take turns on {where}"
         if self.max_running < self.multiprogramming * k:
             most += f", {self.max_running} on all together"

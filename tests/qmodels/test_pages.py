@@ -193,6 +193,10 @@ class TestInABrowser:
             "50 % (speedup over processors times disks)."
         )
 
+    def test_writes_large_numbers_as_its_tables_do(self, browser):
+        said = browser.run("[1.876e11, 12340000, 0.5, -6e9].map((x) => draw.digits(x))")
+        assert said == ["1.876e+11", "12340000", "0.5", "-6e+9"]
+
     def test_answers_the_keyboard(self, browser):
         browser.run("document.getElementById('processors').focus()")
         browser.press("ArrowLeft", 37)

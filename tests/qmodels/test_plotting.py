@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from qmodels.errors import ModelError
@@ -250,6 +252,13 @@ class TestAPath:
         spots = sorted(text.xy[0] for text in ax.texts)
         assert 3 < len(spots) < 15
         assert np.diff(spots).min() > 0.5
+
+    def test_has_no_label_on_that_of_its_end(self):
+        ax = allotment_path(steps([2, 34, 1020, 1600], [1, 16, 77, 128], [1, 32, 32, 32]))
+        renderer = FigureCanvasAgg(ax.figure).get_renderer()
+        boxes = [text.get_window_extent(renderer) for text in ax.texts]
+        assert len(boxes) > 2
+        assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
 
     def test_that_stays_where_it_is_can_be_drawn(self):
         assert drawn(allotment_path(steps([5, 6], [4, 4], [2, 2])))

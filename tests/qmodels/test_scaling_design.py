@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -294,6 +295,8 @@ class TestTheNextRun:
         assert found.processors.size == 2
         assert found.to_frame()["remaining_variance"].tolist() == found.remaining.tolist()
         assert len(found.table().splitlines()) == 4
+        far = replace(found, remaining=np.ma.masked_array([1e3, 2e3]))
+        assert all(re.search(r"\d +a factor of", line) for line in far.table().splitlines()[2:])
 
     @pytest.mark.parametrize(
         "options",

@@ -53,6 +53,7 @@ def test_what_is_known_alone_is_said_to_be_a_guess(table):
         (("--known", "3"), "the table has runs with 1, 2, 4, 8 programs together only"),
         (("--at", "x=1"), "go with --beside only"),
         (("--beside", "x"), "no column 'x'"),
+        (("--beside", "run", "--of", "4", "-o", "out"), "--of, --output cannot go with --beside"),
         (("--beside", "run", "--at", "y=1"), "--at y: no load of that name"),
         (("--beside", "run", "--at", "run=z"), "--at: could not convert"),
     ],

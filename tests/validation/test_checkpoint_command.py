@@ -71,6 +71,16 @@ def test_one_job_needs_no_turns():
 
 
 @pytest.mark.thorough
+def test_a_caption_speaks_of_no_lines_that_are_not_drawn(tmp_path):
+    asked = ["--size", "2TB", "--bandwidth", "20GB/s", "--interval", "2h", "--replications", 2]
+    done = invoked(register, "checkpoint", *asked, "-o", tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "1 job that checkpoints to one storage" in page
+    assert "1 job that writes 2 TB" in done.output
+    assert "of work between two checkpoints.<" in page
+
+
+@pytest.mark.thorough
 def test_few_writers_are_warned_about_where_they_leave_bandwidth_idle():
     # Without failures: the warning does not hang on them, and no best interval is looked for.
     few = [*POOL[:6], "--interval", "2h", "--per-job", "5GB/s", "--writers", 1, "--replications", 2]

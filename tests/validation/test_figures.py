@@ -5,23 +5,29 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from qmodels.io import load_scenario
 from qmodels.plotting import response_curves
+from qmodels.plotting.embedded import page_axes
 from qmodels.plotting.maps import policy_map
+from qmodels.plotting.sharing import time_against_programs
+from qmodels.plotting.style import set_plain_log_ticks
 from tests.figure_checks import problems, texts_of
 from tests.validation.test_one_number import CHECKED, MACHINE, log_file
 from validation.analysis.estimates import Estimate
 from validation.analysis.plotting import comparison
 from validation.checkpoints.plotting import goodput_against_interval, stall_percentiles
-from validation.cluster.plotting import slowdown_parts, slowdown_tails, timeline
+from validation.cluster.plotting import migration_map, slowdown_parts, slowdown_tails, timeline
 from validation.jobs import JobStream
 from validation.machine import Machine, play
 from validation.machine.plotting import gantt
 from validation.mesh import Mesh
-from validation.mesh.plotting import latency_against_load, phase_strip
+from validation.mesh.plotting import latency_against_load, link_map, phase_strip
+from validation.papers.liu.plotting import tolerance_panels
+from validation.papers.qin.plotting import lines as slowdown_lines
 from validation.slices.plotting import largest_utilisation, waits_by_slice
 from validation.study.headlines import headlines
 from validation.study.panels import CAPTIONS, study_figures
@@ -181,6 +187,13 @@ class TestComparisonsOfRuns:
                 quantity="turnaround [cycles]",
             )
             assert problems(ax.figure) == []
+            assert "difference to MC" in texts_of(ax.figure)
+
+    def test_of_one_run_have_no_legend_of_intervals(self):
+        once = {name: estimate(9.0 + k, np.nan) for k, name in enumerate(["MC", "PLAS"])}
+        ax = comparison(once, once, best="MC", quantity="turnaround [s]")
+        assert ax.get_legend() is None
+        assert problems(ax.figure) == []
 
     @pytest.mark.thorough
     @pytest.mark.parametrize("seconds", [10.0, 90_000.0])
@@ -191,6 +204,8 @@ class TestComparisonsOfRuns:
         ax = gantt(run)
         assert ax.get_xlabel() == ("time [s]" if seconds < 100 else "time [h]")
         assert problems(ax.figure) == []
+        on_page = gantt(run, ax=page_axes(), until=180_000.0 * 3.2e7)  # 180,000 years
+        assert problems(on_page.figure) == []
         span = ax.get_xlim()[1] * (1.0 if seconds < 100 else 3600.0)
         assert span == pytest.approx(run.finish.max())
 
@@ -228,6 +243,31 @@ class TestComparisonsOfRuns:
         assert ax.get_xlabel() == "time [h], dashed: the last arrival"
         assert problems(ax.figure) == []
 
+    def test_of_a_cluster_have_no_slowdown_below_none_and_whole_numbers_of_nodes(self):
+        parts = ("queueing", "paging", "barrier", "migration", "slower_nodes")
+        known = {"BS": {"slowdown": estimate(133.0, 330.0)} | {p: estimate(26.4, 1.0) for p in parts}}
+        ax = slowdown_parts(known)
+        (bar,) = ax.containers[-1].lines[2]
+        assert min(x for x, _ in bar.get_segments()[0]) == 0.0
+        assert ax.get_xlim()[0] >= -25.0
+        ax = migration_map(np.eye(16, dtype=np.int64))
+        assert all(float(x).is_integer() for axis in (ax.xaxis, ax.yaxis) for x in axis.get_ticklocs())
+
+    def test_of_a_cluster_on_which_no_job_took_longer_than_alone(self):
+        at = np.geomspace(1.0, 1e4, 30)
+        ax = slowdown_tails({"NLB": np.zeros(30)}, at)
+        assert "none: no job took longer than alone" in texts_of(ax.figure)
+        assert problems(ax.figure) == []
+
+    @pytest.mark.parametrize(("rows", "columns"), [(2, 2), (4, 22), (16, 3)])
+    def test_of_the_links_of_a_mesh_however_small_and_idle(self, rows, columns):
+        mesh = Mesh(rows, columns)
+        ax = link_map(mesh, np.zeros(mesh.channels))
+        assert problems(ax.figure) == []
+        bar = ax.figure.axes[1]
+        assert bar.get_ylim() == (0.0, 1.0)
+        assert all(float(x).is_integer() for axis in (ax.xaxis, ax.yaxis) for x in axis.get_ticklocs())
+
     def test_of_slices(self):
         shapes = [(1, 1, 1), (1, 1, 2), (1, 2, 2), (2, 2, 2), (2, 2, 4), (2, 4, 4)]
         runs = [SimpleNamespace(shape=s, wait=estimate(3.0 * k, 2.0)) for k, s in enumerate(shapes, 1)]
@@ -259,7 +299,9 @@ class TestComparisonsOfRuns:
             for k, name in enumerate(["sharing", "turns", "waiting works", "behind the work"])
         ]
         study = SimpleNamespace(ways=ways, intervals=intervals)
-        assert problems(goodput_against_interval(study).figure) == []
+        ax = goodput_against_interval(study)
+        assert problems(ax.figure) == []
+        assert ax.get_ylim()[1] > 0.97  # a point on the highest curve is not cut
         assert problems(stall_percentiles(study).figure) == []
 
     @pytest.mark.thorough
@@ -270,3 +312,58 @@ class TestComparisonsOfRuns:
         lines = [("M3, without links", 41.0), ("M3', a job alone", np.inf), ("X, after", 43.0)]
         ax = draw_waterfall("8x16 SP(4,4) MC", stages, lines, unit="s")
         assert problems(ax.figure) == []
+
+
+@pytest.mark.parametrize(
+    "ends", [(1.9e11, 1.9e12), (2e-8, 2e-7), (2.1e9, 2.3e9), (3e7, 5e7), (900, 1100), (1.1, 1.3)]
+)
+def test_a_logarithmic_axis_has_at_least_two_numbers_in_view_and_none_on_another(ends):
+    figure = Figure(figsize=(4.0, 3.0), layout="constrained")
+    ax = figure.add_subplot()
+    ax.plot(ends, ends)
+    ax.set(xscale="log", yscale="log")
+    for axis in "xy":
+        set_plain_log_ticks(ax, axis)
+        low, high = getattr(ax, f"get_{axis}lim")()
+        ticks = getattr(ax, f"get_{axis}ticks")()
+        assert 2 <= np.count_nonzero((ticks >= low) & (ticks <= high)) <= 7
+    assert problems(figure) == []
+
+
+@pytest.mark.parametrize(("high", "scale"), [([30.0, 60.0], "linear"), ([30.0, 4e9], "log")])
+def test_programs_that_share_a_storage_are_drawn_so_that_the_forecast_is_seen(high, scale):
+    forecast = SimpleNamespace(
+        numbers=np.array([1, 64]),
+        seconds=np.array([25.0, 50.0]),
+        low=np.array([20.0, 21.0]),
+        high=np.array(high),
+        level=0.9,
+        learnt=[SimpleNamespace(alone=25.0)],
+    )
+    ax = time_against_programs(forecast)
+    assert ax.get_yscale() == scale
+    assert ax.get_ylabel() == "time until they end [s]"
+    assert problems(ax.figure) == []
+
+
+def test_slowdowns_and_times_of_papers_end_at_none_and_have_plain_numbers():
+    slow = pd.DataFrame(
+        {
+            "balancer": ["IOCM-RE", "IOCM-RE", "BS", "BS"],
+            "I/O rate": [0.8, 2.0, 0.8, 2.0],
+            "slowdown": [1.3, 1.4, 1.0, 1.1],
+            "slowdown_half_width": [0.2, 0.1, 0.0, 0.1],
+            "above_first_percent": [0.0, 0.0, -13.0, -14.0],
+            "above_first_half_width_percent": [0.0, 0.0, 2.0, 1.0],
+        }
+    )
+    figure = slowdown_lines(slow, "I/O rate", "sequential jobs", log=True)
+    assert problems(figure) == []
+    assert not any("10^" in text for text in texts_of(figure))
+    times = pd.DataFrame({"communications": 0, "algorithm": "SBT", "parameter": ["4", "16"]})
+    for quantity in ("makespan", "turnaround"):
+        times[[f"{quantity}_s", f"{quantity}_half_width_s"]] = [20.0, 60.0]
+        times[[f"{quantity}_change_percent", f"{quantity}_change_half_width_percent"]] = [0.0, 90.0]
+    above, _, below, _ = tolerance_panels(times).axes
+    assert above.get_ylim()[0] > -10.0
+    assert below.get_ylim()[0] < -80.0

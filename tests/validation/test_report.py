@@ -87,7 +87,7 @@ def test_a_report_begins_with_the_findings_and_what_labels_say(study, text):
         text.index(words)
         for words in (
             '<h2 id="findings">',
-            "Mean response time against load under the policies of the findings",
+            "Mean response time against load under policies of the findings",
             "SP(p,d) is space sharing: ",
             '<h2 id="machine">',
             "By then the process had spent ",

@@ -1,6 +1,7 @@
 """What a log says of its site: held against counts by hand, made-up logs and a public one."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -165,6 +166,17 @@ def test_what_a_log_lacks_or_has_too_much_of_is_said(change, note):
     reading = read_site(site_log(log), resamples=5)
     assert note in " ".join(site_notes(reading))
     assert "cannot be told" in " ".join(site_findings(reading))
+
+
+@pytest.mark.thorough
+def test_months_are_drawn_where_there_is_one():
+    reading = read_site(site_log(made_log(months=2)), resamples=5)
+    for recorded, drawn in ((reading.recorded, ["months"]), (np.zeros(0), []), (np.array([np.nan]), [])):
+        waits = site_report(replace(reading, recorded=recorded), "made").sections[0]
+        assert [each.name for each in waits.parts] == [*drawn, "utilisation"]
+        assert not drawn or waits.parts[0].caption == "Mean wait of each month, recorded."
+    nothing = site_report(replace(reading, saturated=()), "made")
+    assert all(section.parts for section in nothing.sections)
 
 
 def test_days_drawn_keep_jobs_with_their_time_of_day():

@@ -24,7 +24,7 @@ from qmodels.words import in_words
 from tests.batch_logs import some_jobs, written
 from validation.study.checks import Simulator
 from validation.study.demo import make_log
-from validation.study.descriptions import tail_doubt
+from validation.study.descriptions import assumptions, tail_doubt
 from validation.study.findings import findings, limits_of_repartitioning
 from validation.study.headlines import headlines
 from validation.study.panels import (
@@ -146,7 +146,7 @@ def test_the_findings_count_the_exact_predictions_that_simulation_confirms(study
     found = replace(study, checks=(replace(check, agreement=agreement),))
     agreed = agreement.verdict == "agrees"
     trust = findings(found)[-1]
-    assert f"agrees with {int(agreed)} of 1 predictions" in trust
+    assert f"agrees with {int(agreed)} of 1 prediction" in trust
     assert ("too imprecise to decide 1" in trust) == (agreement.verdict == "undecided")
 
 
@@ -195,6 +195,46 @@ def test_a_clear_winner_is_named_with_its_lead(study):
     assert ") has the shortest mean response time, " in said
     assert f"the next, {after.label} (" in said
     assert f"takes {after.value / best.value - 1:.0%} more" in said
+
+
+def test_a_policy_that_is_alone_has_none_beside_it_that_could_carry_less(study):
+    (policy,) = [p for p in study.scenario.policies if p.label == "SP(1,1)"]
+    points = tuple(
+        replace(p, prediction=p.prediction and replace(p.prediction, method="exact"))
+        for p in study.points
+        if p.policy == policy
+    )
+    alone = replace(
+        study,
+        scenario=replace(study.scenario, policies=(policy,)),
+        points=points,
+        capacities={policy.label: study.capacities[policy.label]},
+    )
+    said = " ".join(findings(alone))
+    assert "no other policy was looked at" in said
+    assert "no other policy can carry" not in said
+    assert "lowest of all" not in said
+
+
+def test_the_assumptions_are_those_of_the_scenario_and_of_the_models_that_predicted(study):
+    scenario = study.scenario
+    said = " ".join(assumptions(study))
+    assert "by processor sharing" in said
+    assert "weighted mean" in said  # the demand is the log's
+    assert {p.prediction.model for p in study.points if p.prediction} == set(
+        re.findall(r"\((\S+)\)[;.]", next(each for each in assumptions(study) if "models that" in each))
+    )
+    assert "Under time sharing the computation bursts" in said
+    assert "Dividing the processors anew takes no time" in said
+    space = tuple(p for p in scenario.policies if p.name == "SP")
+    system = replace(scenario.system, disk_discipline="fcfs")
+    other = replace(scenario, system=system, policies=space, mix="each")
+    points = tuple(p for p in study.points if p.policy in space)
+    said = " ".join(assumptions(replace(study, scenario=other, points=points, checks=())))
+    assert "in order of arrival." in said
+    assert "A job is one of the programs, drawn by their weights." in said
+    for absent in ("processor sharing", "weighted mean", "time sharing", "anew", "95 %"):
+        assert absent not in said.replace("shared by processor sharing, job by job", "")
 
 
 def test_a_label_is_explained_once_at_its_first_use(study):
@@ -451,7 +491,7 @@ def test_every_curve_has_a_panel_and_no_panel_is_empty():
 
     ts, dp = TimeSharing(2, 1), DynamicPartitioning(2)
     assert panels(SpaceSharing(1, 1), SpaceSharing(1, 4), ts) == [("SP", 1), ("SP", 4), ("TS", 1)]
-    assert panels(SpaceSharing(1, 1), ts, dp) == [("SP", 1), ("SP", 2), ("TS", 1)]
+    assert panels(SpaceSharing(1, 1), ts, dp) == [("SP", 1), ("TS", 1), ("DP", 2)]
     assert panels(dp, DynamicPartitioning(1)) == [("DP", 1), ("DP", 2)]
 
 

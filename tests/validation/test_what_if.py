@@ -253,6 +253,10 @@ class TestVerdicts:
     def test_go_by_the_stated_errors(self, new, old, how):
         assert verdict(new, old) == how
 
+    def test_name_no_machine_where_only_loads_are_asked_for(self, small):
+        (said, *_) = advice(what_if(small, {"load": [0.2], "policy": ["SP(1,1)"]}))
+        assert said.startswith("At load 0.2 today's machine answers soonest under SP(1,1): ")
+
     @pytest.mark.thorough
     def test_never_call_a_tie_a_winner(self, small):
         found = what_if(small, {"processors": [17], "load": [0.2]}, {"processors": 1.0})

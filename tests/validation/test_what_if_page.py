@@ -371,6 +371,16 @@ class TestTheWords:
             assert "No other policy comes" not in text
         assert any("No other policy on this page comes within the errors." in t for t in best)
 
+    def test_of_a_policy_that_is_alone_compare_it_with_none(self, grid, tmp_path):
+        data = Held(what_if_page(grid)).data
+        js = f"""const grid = whatIf.open({json.dumps(data)});
+        function answered(q) {{
+          const state = {{ load: q[1], places: [0, 0, 0], policy: -1, prices: [] }};
+          return whatIfWords(grid, state).answer(whatIf.ranked(grid, q[0], q[1]).slice(0, 1));
+        }}"""
+        (said,) = by_scripts(["draw", "what_if_grid", "what_if_words"], tmp_path, js, [(0, 0.1)])
+        assert "No other policy was looked at." in said
+
     @pytest.mark.thorough
     def test_name_every_policy_that_may_be_better_and_is_not_predicted(self, said):
         named = 0

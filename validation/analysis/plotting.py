@@ -157,7 +157,8 @@ def comparison(
         label.set_parse_math(False)
     ax.set_xlabel(quantity)
     set_commas(ax, "x")
-    set_legend_below(ax, title=f"{means[best].confidence:.0%} intervals", title_fontsize=8)
+    if np.isfinite(halves).any():
+        set_legend_below(ax, title=f"{means[best].confidence:.0%} intervals", title_fontsize=8)
     ax.set_xlim(left=min(0.0, *at) if len(at) > 1 else None)
     ax.grid(axis="x", color="#DDDDDD", lw=0.6)
     ax.set_axisbelow(True)

@@ -58,7 +58,7 @@ def legend(alternative: object) -> str:
     alternative : object
         An entry of a registry, or one of the user's own.
     """
-    return (inspect.getdoc(type(alternative)) or "no word is said of it").splitlines()[0]
+    return (inspect.getdoc(type(alternative)) or "no word is said of it").splitlines()[0].replace("`", "")
 
 
 def standings(

@@ -53,7 +53,7 @@ def goodput_against_interval(study: Any, ax: Axes | None = None) -> Axes:
     _time_ticks(ax, study.intervals)
     ax.set_xlabel("work between two checkpoints")
     ax.set_ylabel("goodput: share of time that is work kept")
-    ax.set_ylim(bottom=0.0)
+    ax.set_ylim(0.0, 1.05 * ax.get_ylim()[1])  # the points lie on the highest curves
     ax.grid(alpha=0.3)
     set_legend_below(ax, lines=3)  # the times stand aslant
     return ax
@@ -80,7 +80,7 @@ def stall_percentiles(study: Any, ax: Axes | None = None) -> Axes:
         )
     ax.set_yticks(range(len(study.ways)), [plain_text(way.name) for way in study.ways])
     ax.set_ylim(len(study.ways) - 0.5, -0.5)
-    ax.set_xlim(0.0, 1.18 * longest / unit if longest > 0.0 else 1.0)
+    ax.set_xlim(0.0, 1.25 * longest / unit if longest > 0.0 else 1.0)
     ax.set_xlabel(f"time that a checkpoint stops the job [{name}]\nmedian, 95 %, 99 %")
     ax.grid(axis="x", alpha=0.3)
     return ax

@@ -18,8 +18,9 @@ def findings(study: CheckpointStudy) -> list[str]:
     """What the study says, in sentences; a gain within its intervals is no gain."""
     own = study.ways[0]
     found = [
-        f"{_jobs(study.jobs)} that write {_bytes(study.job.size)} after every "
-        f"{in_words(study.job.interval)} of work, {own.name}, do useful work "
+        f"{_jobs(study.jobs)} that {'writes' if study.jobs == 1 else 'write'} {_bytes(study.job.size)} after "
+        f"every {in_words(study.job.interval)} of work, {own.name}, {'does' if study.jobs == 1 else 'do'} "
+        f"useful work "
         f"{own.played.goodput.mean:.1%} of the time (simulated, "
         f"± {own.played.goodput.half_width * 100:.1f} points; predicted "
         f"{own.predicted.goodput:.1%}, {own.predicted.method}). A checkpoint stops a job for "
@@ -84,9 +85,15 @@ def checkpoint_report(study: CheckpointStudy) -> Report:
 
     ways = study.to_frame()
     rows = list(ways.itertuples(index=False))
+    dotted = (
+        f" Dotted: the intervals of Young and Daly, which assume that a job has the storage to itself, and "
+        f"the best one for {study.ways[0].name}."
+        if study.ways[0].best is not None
+        else ""
+    )
     curves = {"interval": study.intervals} | {way.name: way.curve for way in study.ways}
     return Report(
-        title=f"{_jobs(study.jobs)} that checkpoint to one storage",
+        title=f"{_jobs(study.jobs)} that {'checkpoints' if study.jobs == 1 else 'checkpoint'} to one storage",
         subtitle=_subtitle(study),
         findings=findings(study),
         notes=study.warnings,
@@ -98,9 +105,7 @@ def checkpoint_report(study: CheckpointStudy) -> Report:
                     Picture(
                         "goodput",
                         f"Lines: predicted. Points with 95 % intervals: simulated, at "
-                        f"{in_words(study.job.interval)} of work between two checkpoints. Dotted: the "
-                        f"intervals of Young and Daly, which assume that a job has the storage to "
-                        f"itself, and the best one for {study.ways[0].name}.",
+                        f"{in_words(study.job.interval)} of work between two checkpoints.{dotted}",
                         lambda: (
                             plotting.goodput_against_interval(study).get_figure(),
                             _goodput_words(study),

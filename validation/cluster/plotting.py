@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from phasefit.arrays import Array
@@ -119,7 +120,7 @@ def slowdown_parts(known: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
         ax.barh(y, wide, left=left, color=colour, label=part.replace("_", " "))
         left = left + wide
     whole = [known[name]["slowdown"] for name in names]
-    draw_estimates(ax, y, whole, across=True, signed=True, fmt="none", color=BLACK, capsize=3)
+    draw_estimates(ax, y, whole, across=True, fmt="none", color=BLACK, capsize=3)
     ax.set_yticks(y, names)
     ax.set_xlabel("mean slowdown, with its interval")
     set_legend_below(ax)
@@ -145,6 +146,9 @@ def slowdown_tails(
     for name, share in tails.items():
         shown = share > 0.0
         ax.step(at[shown], share[shown], where="post", color=colour_of(name), label=name)
+    if not any(share.any() for share in tails.values()):  # nothing that a logarithm could be of
+        ax.set(xlim=(1.0, 10.0), ylim=(0.1, 1.0))
+        ax.text(0.5, 0.5, "none: no job took longer than alone", ha="center", transform=ax.transAxes)
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set(xlabel="slowdown", ylabel=f"share of {kind} jobs above it")
@@ -158,6 +162,8 @@ def migration_map(migrations: NDArray[np.int64], *, ax: Axes | None = None) -> A
     """Draw how many tasks went from each node to each other."""
     ax = axes_or_new(ax, figsize=(4.6, 3.8))
     mesh = ax.imshow(migrations, cmap=MAP, origin="lower", interpolation="nearest")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
     figure: Any = ax.get_figure()
     figure.colorbar(mesh, ax=ax, label="tasks")
     ax.set(xlabel="to node", ylabel="from node")

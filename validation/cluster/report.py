@@ -106,6 +106,12 @@ def balance_report(plan: BalancePlan, found: BalancerComparison) -> Report:
             _write_first_run(run, folder, number)
             drawn.append((timeline(run, "tasks", ax=page_axes()).get_figure(), _task_words(run)))
 
+    same_jobs = (
+        " All balancers got the same jobs, so that the last column, of paired differences, tells more than "
+        "the intervals beside the means."
+        if best.replications > 1
+        else ""
+    )
     slowdowns = (
         Picture(
             "slowdown",
@@ -115,8 +121,7 @@ def balance_report(plan: BalancePlan, found: BalancerComparison) -> Report:
         ),
         Grid("Slowdown by balancer, the best first", ordered, _columns(found, best), (0, 9)),
         f"One for the job alone, queueing for processors and disks, paging, barriers and migration"
-        f"{_slower(ordered)} make up the mean slowdown. All balancers got the same jobs, so that the last "
-        f"column, of paired differences, tells more than the intervals beside the means.",
+        f"{_slower(ordered)} make up the mean slowdown.{same_jobs}",
         {balancer.name: legend(balancer) for balancer in plan.balancers},
     )
     tails = Picture(

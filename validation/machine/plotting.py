@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from phasefit.checks import real_vector
@@ -81,6 +82,8 @@ def gantt(history: Any, *, ax: Axes | None = None, until: float | None = None) -
     _queue(ax, history, below, unit)
     ax.set(xlabel=f"time [{name}]", ylabel=label)
     set_commas(ax, "x")
+    figure: Any = ax.get_figure()
+    ax.xaxis.set_major_locator(MaxNLocator(max(2, int(figure.get_figwidth()))))  # an inch for 100,000
     set_title(ax, history.label)
     return ax
 

@@ -149,8 +149,14 @@ def allocation_report(plan: AllocationPlan, found: StrategyComparison) -> Report
                         columns,
                         (0, len(columns) - 1),
                     ),
-                    "All strategies got the same jobs, so that the last column, of paired differences, "
-                    "tells more than the intervals beside the means.",
+                    *(
+                        [
+                            "All strategies got the same jobs, so that the last column, of paired "
+                            "differences, tells more than the intervals beside the means."
+                        ]
+                        if some.replications > 1
+                        else []
+                    ),
                     {strategy.name: legend(strategy) for strategy in plan.strategies},
                     compared("service" if quantity == "turnaround" else "turnaround"),
                 ),

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from phasefit.checks import real_array
@@ -104,8 +105,8 @@ def link_map(mesh: Mesh, utilisation: ArrayLike, *, ax: Axes | None = None, laye
     b[long] = a[long] - 0.45 * np.sign(b[long] - a[long])
     along = (b - a) / np.maximum(np.hypot(*(b - a).T), 1e-9)[:, None]
     aside = 0.13 * np.stack([-along[:, 1], along[:, 0]], axis=1)
-    ax = axes_or_new(ax, figsize=(1.6 + 0.32 * mesh.columns, 1.2 + 0.32 * mesh.rows))
-    scale = Normalize(0.0, max(float(total.max(initial=0.0)), 1e-12))
+    ax = axes_or_new(ax, figsize=(max(3.8, 1.6 + 0.32 * mesh.columns), max(2.6, 1.2 + 0.32 * mesh.rows)))
+    scale = Normalize(0.0, float(total.max(initial=0.0)) or 1.0)
     ax.add_collection(
         LineCollection(
             np.stack([a + aside, b + aside], axis=1).tolist(),
@@ -125,6 +126,8 @@ def link_map(mesh: Mesh, utilisation: ArrayLike, *, ax: Axes | None = None, laye
         ax.plot(x, y, marker, ms=4, color=colour, ls="none")
     squares = "\nsquares: I/O nodes" if (shown & io).any() else ""
     ax.set(xlabel=f"column{squares}", ylabel="row", aspect="equal")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlim(places[:, 0].min() - 0.6, places[:, 0].max() + 0.6)
     ax.set_ylim(places[:, 1].max() + 0.6, places[:, 1].min() - 0.6)
     ax.get_figure().colorbar(  # type: ignore[union-attr]

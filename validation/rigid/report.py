@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from qmodels.pages.report import Grid, Picture, Report, Section
@@ -36,8 +37,9 @@ def site_findings(reading: SiteReading) -> list[str]:
     """
     log, fit = reading.log, reading.fit
     found = [
-        f"Mean wait {in_words(float(log.waits.mean()))} recorded ({_classes(reading)}); the last months ask "
-        f"for {reading.load:.0%} of {log.processors:,} processors."
+        f"Mean wait {in_words(float(log.waits.mean()))} recorded ({_classes(reading)}); "
+        f"{'the last months ask' if log.months else 'the jobs ask'} for {reading.load:.0%} of "
+        f"{log.processors:,} processors."
     ]
     if not math.isnan(reading.beside_idle):
         held = (
@@ -118,7 +120,7 @@ def site_report(reading: SiteReading, source: str) -> Report:
     """
     months = Picture(
         "months",
-        "Mean wait of each month, recorded and simulated.",
+        f"Mean wait of each month, recorded{' and simulated' * bool(np.isfinite(reading.simulated).any())}.",
         lambda: (plotting.months(reading, page_axes()).get_figure(), _months_words(reading)),
     )
     strip = Picture(
@@ -141,11 +143,15 @@ def site_report(reading: SiteReading, source: str) -> Report:
         "change": lambda change: change.name,
         "all jobs": _ratio,
     }
-    columns |= {f"{name} processors": partial(_part, name) for name in reading.log.class_names}
+    columns |= {
+        f"{name} processor{'' if name == '1' else 's'}": partial(_part, name)
+        for name in reading.log.class_names
+    }
     sections = [
-        Section("waits", "Waits", [months, strip]),
-        Section("saturation", "What saturates the machine", [saturation] if reading.saturated else []),
+        Section("waits", "Waits", [*([months] if np.isfinite(reading.recorded).any() else []), strip]),
     ]
+    if reading.saturated:
+        sections.append(Section("saturation", "What saturates the machine", [saturation]))
     if reading.changes:
         grid = Grid("Mean wait after a change, by that before", reading.changes, columns, (0, 1))
         words = (

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from qmodels.plotting.style import axes_or_new, clock_unit, plain_text, set_legend, set_legend_below
 from validation.allocation.plotting import job_stack
@@ -61,6 +62,8 @@ def waits_by_slice(study: Any, ax: Axes | None = None) -> Axes:
     if len(shapes) <= 12:
         ticks = [float(np.prod(own.shape)) for own in shapes]
         ax.set_xticks(ticks, [in_text(own.shape) for own in shapes], rotation=20)
+    else:
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}"))
     ax.set_xlabel("slice" if len(shapes) <= 12 else "chips of the slice")
     ax.set_ylabel(f"mean wait [{name_of_unit}]")
     ax.set_ylim(bottom=0.0)

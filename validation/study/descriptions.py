@@ -7,16 +7,81 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from phasefit import PhaseType
+from qmodels.io.scenario import Scenario
+from qmodels.io.scenario_reference import running_job
 from qmodels.plotting.style import counted
+from qmodels.policies.models.base import MODELS
 from qmodels.programs import SpeedupSurface
+from qmodels.programs.model import parts
 from qmodels.words import in_words, plain_number
 from validation.study.checks import Check
 from validation.study.run import Study
 from validation.study.trial import MeshTrial
 
+#: How jobs get their turn at a disk, by its discipline.
+_TURNS = {"ps": "by processor sharing", "fcfs": "in order of arrival", "siro": "in random order"}
 _FAR = 1.5  #: ratio of two tails from which a reader is told of it
 
 Curves = Mapping[str, tuple[Sequence[float], Sequence[float]]]
+
+
+def assumptions(study: Study) -> list[str]:
+    """What the predictions and simulations of a study take for granted, a sentence each."""
+    scenario = study.scenario
+    arrangements = [policy.arrangement(scenario.system) for policy in scenario.policies]
+    models = dict.fromkeys(p.prediction.model for p in study.points if p.prediction)
+    said = [
+        "Jobs wait in order of arrival. "
+        + (
+            "Times between arrivals depend on those before as the arrival process says, rescaled to each "
+            "load; sizes are independent of them."
+            if scenario.dependent
+            else "Times between arrivals are independent, with the fitted law rescaled to each load."
+        ),
+        _jobs(scenario),
+        f"Jobs that share a disk partition get their turn there {_TURNS[scenario.system.disk_discipline]}.",
+        "What a running job is in the models that made these predictions: "
+        + "; ".join(
+            f"{running_job(name) if name in MODELS else 'a model of your own'} ({name})" for name in models
+        )
+        + ". Predictions that are not exact are marked approximate.",
+        '"Exact" means exact for this model: no disk partition is shared, all programs of a mix gain alike '
+        "from processors and disks and, under dynamic partitioning, so does every burst.",
+    ]
+    if any(each.multiprogramming > 1 for each in arrangements):
+        said.append(
+            "Under time sharing the computation bursts on the same processors take turns, and share them "
+            "where a label says cpu=ps."
+        )
+    said.append(
+        "Where the processors do not divide evenly, partitions are whole in the simulator and in the models "
+        "places and crowded-speeds, and of their mean size in the others."
+    )
+    if any(each.repartitioned and not each.overheads for each in arrangements):
+        said.append("Dividing the processors anew takes no time where no overhead is given.")
+    if study.checks:
+        said.append(
+            f"A 95 % interval misses the true value one time in twenty, so a few of "
+            f"{counted(len(study.checks), 'check')} may disagree by chance."
+        )
+    return said
+
+
+def _jobs(scenario: Scenario) -> str:
+    """What a job asks for, by its programs and the laws of its demand."""
+    if scenario.burst_laws is not None:
+        return (
+            "Each burst of a job is its mean in the program times a factor of its own, by the laws of bursts."
+        )
+    factor = "Every burst of a job is multiplied by the demand of that job."
+    if len(parts(scenario.program)) == 1:
+        return factor
+    if scenario.mix == "each":
+        return f"A job is one of the programs, drawn by their weights. {factor}"
+    return (
+        "All programs enter through their weighted mean computation and I/O on each allotment. How jobs "
+        f"differ is described by the demand law alone. {factor}"
+    )
 
 
 def lowest_curves(curves: Curves, what: str) -> str:

@@ -7,6 +7,7 @@ from math import inf
 
 import numpy as np
 
+from qmodels.plotting.style import counted
 from qmodels.policies import AbstractPolicy
 from qmodels.policies.base import running_jobs
 from qmodels.policies.choice.ranking import TIE, RankedPolicy
@@ -123,11 +124,12 @@ def _fastest(study: Study, each: Headline, words: Glossary) -> str:
     ties = [row for row in found.rows if row.status == TIE]
     if not ties:
         after = next((row for row in found.rows[1:] if row.value == row.value), None)
-        second = (
-            "no other policy can carry that load"
-            if after is None
-            else f"the next, {words(after.label)}, takes {after.value / best.value - 1.0:.0%} more"
-        )
+        if len(found.rows) == 1:
+            second = "no other policy was looked at"
+        elif after is None:
+            second = "no other policy can carry that load"
+        else:
+            second = f"the next, {words(after.label)}, takes {after.value / best.value - 1.0:.0%} more"
         return (
             f"{at} {words(best.label)} has the shortest mean response time, {time} "
             f"({_error(best)}{beside}); {second}."
@@ -173,10 +175,10 @@ def _highest_loads(study: Study, words: Glossary) -> str:
         f"{words(label)} {load:.2f}{f' (± {doubt[label]:.0%})' if doubt[label] else ''}"
         for label, load in ranked
     )
+    least = f"The lowest of all is that of {words(worst)}, {study.capacities[worst] / study.bound:.2f}. "
     return (
-        f"Highest load that the best of each kind of policy can carry, predicted: {said}. The "
-        f"lowest of all is "
-        f"that of {words(worst)}, {study.capacities[worst] / study.bound:.2f}. Load 1 is the "
+        f"Highest load that the best of each kind of policy can carry, predicted: {said}. "
+        f"{least if len(study.capacities) > 1 else ''}Load 1 is the "
         f"machine's ceiling: the arrival rate at which all processors, or all disks, would always "
         f"be busy."
     )
@@ -203,8 +205,8 @@ def _trust(study: Study, words: Glossary) -> str:
             sum(c.agreement.verdict == verdict for c in exact)
             for verdict in ("agrees", "differs", "undecided")
         )
-        said = f"where the model is exact, the simulation agrees with {agreed} of {len(exact)} "
-        said += "predictions"
+        said = f"where the model is exact, the simulation agrees with {agreed} of "
+        said += counted(len(exact), "prediction")
         if off:
             said += f", differs from {off} (one in twenty would by chance)"
         if open_:
@@ -230,7 +232,7 @@ def _trust(study: Study, words: Glossary) -> str:
     elif rest:
         parts.append(
             f"{where} approximate, and the simulation is too imprecise to judge any of "
-            f"{len(rest)} predictions"
+            f"{counted(len(rest), 'prediction')}"
         )
     replays = [c for c in study.checks if c.replay]
     if replays:

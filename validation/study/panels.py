@@ -27,7 +27,8 @@ from validation.study.run import Study
 
 #: What each figure shows; the file of a figure is its name and .png.
 CAPTIONS: Final = {
-    "answer": "Mean response time against load under the policies of the findings",
+    "answer": "Mean response time against load under policies of the findings: the fastest, the first "
+    "that ties with each, and those that carry most",
     "workload": "What the log holds and what was fitted to it",
     "surface": "Speedup over processors and disks",
     "response": "Mean response time against load",

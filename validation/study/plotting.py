@@ -182,13 +182,12 @@ def time_unit(study: Study) -> tuple[float, str]:
 def response_panels(study: Study) -> list[tuple[str, int]]:
     """Kind of policy and number of disk partitions of each panel, row by row; none is empty."""
     kinds = list(dict.fromkeys(p.policy.name for p in study.points))
-    rows = [kind for kind in kinds if kind != "DP"] or ["DP"]
     there = {(p.policy.name, _disks(p.policy)) for p in study.points}
     # dynamic partitioning is drawn beside the others; where none has as many disk partitions,
-    # it has a panel of the first row to itself
+    # it has a panel to itself
     others = {k_d for kind, k_d in there if kind != "DP"}
-    there |= {(rows[0], k_d) for kind, k_d in there if kind == "DP" and k_d not in others}
-    return [(kind, k_d) for kind in rows for _, k_d in sorted(x for x in there if x[0] == kind)]
+    there -= {("DP", k_d) for k_d in others}
+    return [(kind, k_d) for kind in kinds for _, k_d in sorted(x for x in there if x[0] == kind)]
 
 
 def response_panel(study: Study, kind: str, disk_partitions: int) -> Figure:

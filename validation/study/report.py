@@ -17,7 +17,7 @@ from qmodels.plotting.style import counted
 from qmodels.policies.choice.ranking import BEST, TIE
 from qmodels.programs.superlinear import superlinear
 from qmodels.words import in_words, plain_number
-from validation.study.descriptions import tail_doubt
+from validation.study.descriptions import assumptions, tail_doubt
 from validation.study.findings import findings, limits_of_repartitioning, meanings
 from validation.study.headlines import near_saturation
 from validation.study.run import Study
@@ -143,6 +143,7 @@ def _values(study: Study, figures: Mapping[str, MadePicture], interactive: bool)
         "limits": limits_of_repartitioning(study),
         "other_loads": _beside_the_table(study),
         "beside": _beside(study),
+        "assumptions": assumptions(study),
         "superlinear": superlinear(study.scenario.program, study.surface),
         "in_words": in_words,
         "plain_number": plain_number,
@@ -159,8 +160,8 @@ def _subtitle(study: Study) -> str:
     system = study.scenario.system
     return (
         f"{counted(system.processors, 'processor')}, {counted(system.disks, 'disk')}, "
-        f"{len(study.scenario.policies)} policies at {len(study.loads)} loads, {len(study.checks)} "
-        f"of the predictions simulated"
+        f"{len(study.scenario.policies)} {'policy' if len(study.scenario.policies) == 1 else 'policies'} at "
+        f"{counted(len(study.loads), 'load')}, {len(study.checks)} of the predictions simulated"
     )
 
 

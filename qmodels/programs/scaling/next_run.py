@@ -97,7 +97,7 @@ class NextRun(Result):
                 f"{self.core_seconds[i]:.4g}",
                 left,
             )
-            lines.append("".join(f"{cell:>16}" for cell in cells))
+            lines.append("".join(f" {cell:>15}" for cell in cells))
         return "\n".join(lines)
 
 

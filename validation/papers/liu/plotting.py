@@ -111,9 +111,9 @@ def _panels(table: pd.DataFrame, labels: Sequence[str], relative: str, change: s
             rows = own.assign(place=np.arange(len(own)))
             plural = "" if c == 1 else "s"
             said = f"{c} communication{plural}" if c else "I/O alone"
-            look: dict[str, Any] = {"color": colour, "label": said, "fmt": "o-", "ms": 3, "signed": True}
-            curve(above, rows, "place", quantity, unit="_s", **look)
-            curve(below, rows, "place", f"{quantity}_{relative}", unit="_percent", **look)
+            look: dict[str, Any] = {"color": colour, "label": said, "fmt": "o-", "ms": 3}
+            curve(above, rows, "place", quantity, unit="_s", signed=False, **look)
+            curve(below, rows, "place", f"{quantity}_{relative}", unit="_percent", signed=True, **look)
     for ax in axes:
         ax.set_xticks(range(len(labels)), labels, fontsize=8 if len(labels) > 6 else 9)
         ax.grid(lw=0.3)

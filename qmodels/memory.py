@@ -56,7 +56,9 @@ def check_memory(what: str, needed: float, limit: float, fix: str = "raise memor
         )
 
 
-def check_seconds(what: str, needed: float, memory: float | None, fix: str) -> None:
+def check_seconds(
+    what: str, needed: float, memory: float | None, fix: str, most: float = MOST_SECONDS
+) -> None:
     """Check that computing does not take longer than is begun unasked.
 
     Whoever gives `memory` has chosen how large a chain may be, and is not held up.
@@ -71,16 +73,18 @@ def check_seconds(what: str, needed: float, memory: float | None, fix: str) -> N
         As the caller's user gave it.
     fix : str
         Advice at the end of the message.
+    most : float
+        Seconds that are begun unasked.
 
     Raises
     ------
     MemoryBudgetError
         If it takes longer, and `memory` is None.
     """
-    if memory is None and not needed <= MOST_SECONDS:
+    if memory is None and not needed <= most:
         raise MemoryBudgetError(
             f"{what} would take some {needed:,.0f} s of computing, more than the "
-            f"{MOST_SECONDS:g} s that are begun unasked; {fix}, or give memory, the bytes that it "
+            f"{most:g} s that are begun unasked; {fix}, or give memory, the bytes that it "
             f"may take, and wait"
         )
 

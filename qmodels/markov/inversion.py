@@ -46,6 +46,7 @@ def tail_of(transform: Callable[[Complex], Complex], t: float) -> tuple[float, f
         Between 0 and 1, to some 1e-9 where the law has no atom next to `t`, nor nearly one: a
         standard deviation of less than a tenth of `t`.
     density : float
+        Per unit of time.
 
     References
     ----------

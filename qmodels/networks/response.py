@@ -12,7 +12,7 @@ from phasefit.arrays import Array
 from phasefit.checks import real_number
 from qmodels.errors import ModelError
 from qmodels.markov import QBDSolution
-from qmodels.memory import check_memory, check_seconds, memory_limit
+from qmodels.memory import MOST_SECONDS, check_memory, check_seconds, memory_limit
 from qmodels.networks.many_server import ManyServerSolution
 from qmodels.networks.moves import Moves, rates_of
 from qmodels.networks.occupancy import Centre, waiting_centre
@@ -35,6 +35,7 @@ def response_law(
     memory: float | None = None,
     horizon: float = inf,
     service: PhaseType | None = None,
+    seconds: float = MOST_SECONDS,
 ) -> tuple[PhaseType | SojournLaw, float]:
     """Return the law of the time from arrival to departure, first come first served.
 
@@ -53,6 +54,8 @@ def response_law(
     service : PhaseType, optional
         Law of the service of the job itself, in seconds at speed one, where it is another than that of
         all others; of the same mean.
+    seconds : float
+        Computing that a percentile may take, about, where `memory` is not given.
 
     Returns
     -------
@@ -112,7 +115,7 @@ def response_law(
         solution.queue.process,
         speeds.size,
         truncation,
-        lambda places: _check_memory(solution, service.order, places, memory),
+        lambda places: _check_memory(solution, service.order, places, memory, seconds),
         horizon,
     )
     return _law_of_followed(solution, service, places), bound
@@ -220,7 +223,7 @@ def most_arrivals(arrivals: MAP, horizon: float, chance: float) -> float:
 
 
 def _check_memory(
-    solution: ManyServerSolution, service_stages: int, places: int, memory: float | None
+    solution: ManyServerSolution, service_stages: int, places: int, memory: float | None, most: float
 ) -> None:
     """MemoryBudgetError for a chain that is too large; `own` are the stages of the job itself."""
     queue = solution.queue
@@ -238,7 +241,7 @@ def _check_memory(
     )
     fix = "allow a larger truncation, use a demand law of lower order, or simulate"
     check_memory(what, _BYTES * rates, memory_limit(memory), fix)
-    check_seconds(what, SECONDS_A_RATE * rates, memory, fix)
+    check_seconds(what, SECONDS_A_RATE * rates, memory, fix, most)
 
 
 def _law_of_followed(solution: ManyServerSolution, service: PhaseType, places: int) -> SojournLaw:

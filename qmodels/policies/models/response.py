@@ -15,6 +15,7 @@ from phasefit import PhaseType, convolve, mixture
 from phasefit.checks import probabilities, shaped
 from phasefit.records import Law
 from qmodels.errors import MemoryBudgetError, ModelError, NoLawError
+from qmodels.memory import MOST_SECONDS
 from qmodels.networks.many_server import ManyServerQueue, ManyServerSolution
 from qmodels.networks.response import response_law
 from qmodels.networks.sojourn import SojournLaw
@@ -31,9 +32,9 @@ from qmodels.programs.model import parts
 
 #: What cutting off the queue may change in a probability, by default.
 TRUNCATION: Final = 1e-10
-#: States of a followed job's chain from which on its percentiles may take long, and multiplications
-#: beyond which they do: two or three seconds.
-_LARGE, _LONG = 2000, 2e9
+#: Seconds that a percentile may take where the model is approximate anyway; states of a followed job's
+#: chain from which on it may take as long, and multiplications beyond which it does.
+_QUICK, _LARGE, _LONG = 3.0, 2000, 2e9
 #: Part of a percentile that rounding may take from it.
 _ROUNDING: Final = 1e-9
 
@@ -285,7 +286,7 @@ def _percentile(
     if most is None or memory is not None or solved.built.exact:
         return _held_up(_response(solved, TRUNCATION, memory, most), held_up).percentile(q)
     try:
-        time = _held_up(_response(solved, TRUNCATION, memory, most), held_up)
+        time = _held_up(_response(solved, TRUNCATION, memory, most, _QUICK), held_up)
         large = isinstance(time.law, SojournLaw) and time.law.order > _LARGE
     except MemoryBudgetError:
         time, large = _held_up(_in_a_crowd(solved, next(own_demands(solved))), held_up), False
@@ -390,8 +391,17 @@ def least_percentile(solved: SolvedQueue, q: float) -> float:
     return (1.0 - _ROUNDING) * min(0.0 if law is None else nearly(law, share, above=False) for law in fast)
 
 
-def _response(solved: SolvedQueue, truncation: float, memory: float | None, share: float | None) -> TimeLaw:
-    """Law of the response, of use up to what this share of the jobs does not exceed; None: all of it."""
+def _response(
+    solved: SolvedQueue,
+    truncation: float,
+    memory: float | None,
+    share: float | None,
+    seconds: float = MOST_SECONDS,
+) -> TimeLaw:
+    """Law of the response, of use up to what this share of the jobs does not exceed; None: all of it.
+
+    In `seconds` less than are begun unasked the nearest law of the job itself, or none.
+    """
     queue = _checked(solved).queue
     if _cut_in_two(solved):
         other = _stand_in(solved)
@@ -404,6 +414,7 @@ def _response(solved: SolvedQueue, truncation: float, memory: float | None, shar
             truncation=truncation,
             memory=memory,
             horizon=_horizon(solved, None, share),
+            seconds=seconds,
         )
         return TimeLaw(law, solved.method, bound)
     if queue.running.on_partitions is not None:
@@ -419,10 +430,14 @@ def _response(solved: SolvedQueue, truncation: float, memory: float | None, shar
 
     def followed(own: PhaseType | None) -> TimeLaw:
         horizon = _horizon(solved, own, share)
-        law, bound = response_law(found, truncation=truncation, memory=memory, horizon=horizon, service=own)
+        law, bound = response_law(
+            found, truncation=truncation, memory=memory, horizon=horizon, service=own, seconds=seconds
+        )
         return TimeLaw(law, solved.method, bound)
 
     *nearer, last = own_demands(solved)
+    if seconds < MOST_SECONDS:
+        return followed(nearer[0] if nearer else last)
     for own in nearer:
         with suppress(MemoryBudgetError):  # nothing was done yet; a simpler law may fit
             return followed(own)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmodels.markov import QBDSolution
-from qmodels.memory import check_memory, check_seconds, memory_limit
+from qmodels.memory import MOST_SECONDS, check_memory, check_seconds, memory_limit
 from qmodels.networks.moves import Moves
 from qmodels.networks.occupancy import Entries
 from qmodels.networks.response import (
@@ -37,6 +37,7 @@ def staged_response(
     truncation: float,
     memory: float | None,
     horizon: float = inf,
+    seconds: float = MOST_SECONDS,
 ) -> tuple[SojournLaw, float]:
     """Law of the time from arrival to departure, by following one job beside the others.
 
@@ -52,6 +53,8 @@ def staged_response(
         Bytes that the chain may take; half of the machine's memory by default.
     horizon : float
         Seconds up to which the law is asked for, see `response_law`.
+    seconds : float
+        See `response_law`.
 
     Returns
     -------
@@ -87,7 +90,7 @@ def staged_response(
         )
         fix = "allow a larger truncation, use laws of lower order, or simulate"
         check_memory(what, _BYTES * rates, limit, fix)
-        check_seconds(what, SECONDS_A_RATE * rates, memory, fix)
+        check_seconds(what, SECONDS_A_RATE * rates, memory, fix, seconds)
 
     places, bound = places_behind(chain, arrivals, c, truncation, check, horizon)
     beside = _Beside(staged, places)

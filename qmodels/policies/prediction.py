@@ -25,7 +25,13 @@ from qmodels.policies.models.build import built_model, solved_queue
 from qmodels.policies.models.described import described_as, described_times
 from qmodels.policies.models.fitted import error_of_fit
 from qmodels.policies.models.recorded_errors import SHARES
-from qmodels.policies.models.response import TimeLaw, percentile_of, response_of, wait_of
+from qmodels.policies.models.response import (
+    TimeLaw,
+    has_exact_percentiles,
+    percentile_of,
+    response_of,
+    wait_of,
+)
 from qmodels.policies.sensitivities import Sensitivities, sensitivities_of
 from qmodels.policies.speed_table import SpeedTable
 from qmodels.policies.system import System, Workload
@@ -137,7 +143,7 @@ class Prediction(Result):
         (True, 'a demand of scv 100')
         """
         if exact_for_its_laws(self.method):
-            return ()
+            return () if self._exact_for(q) else ("percentiles of an exact model, which another way finds",)
         if self.half_width is not None:
             return (f"speeds of the running jobs that were {self.speeds}",)
         reasons = self.solved.outside_record
@@ -161,11 +167,15 @@ class Prediction(Result):
             recorded, see `outside_record`, or where too few are like it. What fitted laws leave
             out of their data is apart, in `fit_error`.
         """
-        if exact_for_its_laws(self.method):
+        if self._exact_for(q):
             return 0.0
         if self.outside_record(q):
             return None
         return self.solved.stated_error(q=q)
+
+    def _exact_for(self, q: float | None) -> bool:
+        """Whether the mean, or this percentile, is exact."""
+        return exact_for_its_laws(self.method) and (q is None or has_exact_percentiles(self.solved))
 
     def recorded_wait_error(self) -> float | None:
         """Relative error of the mean wait, as `recorded_error` is of the mean response."""

@@ -104,3 +104,29 @@ class TestAJobThatMeetsAsManyAsThereAre:
         assert answer.percentile(0.99) == pytest.approx(law.ppf(0.99), rel=1e-12)
         with pytest.raises(MemoryBudgetError):
             percentile_of(answer.solved, 0.99, memory=1e6)
+
+
+class TestTurnsOfBurstsWithLaws:
+    WORK = Workload(
+        Program([Phase(io=3.0, cpu=4.0)] * 2),
+        io_bursts=match_moments(1.0, 6.0),
+        cpu_bursts=match_moments(1.0, 4.0),
+    )
+
+    def test_are_followed_exactly_where_the_chain_is_small(self):
+        answer = predict("TS(1,1;M=2)", System(4, 2), self.WORK, load=0.5)
+        assert (answer.model, answer.method) == ("exact", "exact")
+        assert answer.mean_response == pytest.approx(
+            predict("TS(1,1;M=2)", System(4, 2), self.WORK, load=0.5, model="exact").mean_response, rel=1e-12
+        )
+
+    def test_have_percentiles_that_are_not_called_exact(self):
+        answer = predict("TS(1,1;M=2)", System(4, 2), self.WORK, load=0.5)
+        assert answer.recorded_error() == 0.0
+        assert answer.recorded_error(0.95) is None
+        assert "another way" in answer.outside_record(0.95)[0]
+        assert answer.percentile(0.5) < answer.mean_response < answer.percentile(0.95)
+
+    def test_are_not_where_it_is_large(self):
+        answer = predict("TS(4,1;M=4)", System(8, 2), self.WORK, load=0.5)
+        assert answer.method == "approximate"

@@ -238,7 +238,7 @@ WILD = {"cpu_bursts": match_moments(1.0, 21.0), "io_bursts": ONE}
     [
         (TS(1, 1, 4), SMALL, jobs(1.0, 2.0, 4, scv=100.0), 0.3, "a demand of scv 100"),
         (TS(1, 1, 10), SMALL, jobs(1.0, 1.5, 4, scv=20.0), 0.6, "10 jobs on a partition"),
-        (TS(1, 1, 3), SMALL, jobs(1.0, 2.0, 1, **WILD), 0.5, "bursts on partitions of several"),
+        (TS(1, 1, 12), SMALL, jobs(1.0, 2.0, 1, **WILD), 0.5, "bursts on partitions of several"),
         (SP(4, 1), IN_ORDER, jobs(3.0, 1.0, 2, scv=10.0), 0.5, "disks that serve their jobs in"),
         (SP(4, 1), SMALL, MIXED, 0.8, "a mix of programs"),
         (DP(1), SMALL, MIXED, 0.8, "a mix of programs"),

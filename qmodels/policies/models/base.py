@@ -139,8 +139,8 @@ class AbstractModel(abc.ABC):
     #: How the policies that it follows place a job that starts; None for any.
     placement: ClassVar[Placement | None] = None
 
-    #: Model whose followed jobs stand for its own in percentiles.
-    followed_by: ClassVar[str] = ""
+    #: Models whose followed jobs stand for its own in percentiles, the first that can be built.
+    followed_by: ClassVar[tuple[str, ...]] = ()
 
     def follows(self, policy: AbstractPolicy, arrangement: Arrangement, workload: Workload) -> bool:
         """Return whether the policy is of a kind that the model can follow.

@@ -39,7 +39,7 @@ class BlockedDisks(AbstractModel):
     name = "blocked-disks"
     rank = 25
     placement = "fewest-at-disk"
-    followed_by = "job-classes"
+    followed_by = ("job-classes",)
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: very variable demands in turn at several disk partitions."""

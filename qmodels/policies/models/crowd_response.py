@@ -14,7 +14,7 @@ from phasefit import MomentsAdjustedWarning, PhaseType, match_moments
 from qmodels.markov import QBDSolution
 from qmodels.markov.doubling import TRAPPED
 from qmodels.markov.elimination import Factors, factor
-from qmodels.networks.waiting import waiting_rates
+from qmodels.networks.waiting import kinds_of_arrivals, waiting_rates
 from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain
 
 Array = NDArray[np.float64]
@@ -74,7 +74,7 @@ def crowd_response(
     arriving = arrivals.D1.sum(axis=1) / arrivals.rate
     at_once = np.array([arriving @ seen[k] @ starts[levels[k]] for k in range(c)])
     start, jumps, exits = waiting_rates(chain, queue.busy, arrivals)
-    leave, whole = centre.leave[levels[c], levels[c - 1]], exits.size <= _MOST_WAITING
+    leave, whole = centre.leave[levels[c], levels[c - 1]], waits_are_whole(queue)
     ends = np.tile(leave @ starts[levels[c - 1]], (exits.size // leave.shape[0], 1))
     ends *= (exits / ends.sum(axis=1).clip(min=1e-300))[:, None]
     factors = factor(jumps, exits, trapped=TRAPPED)
@@ -101,6 +101,16 @@ def crowd_response(
     rates = np.block([[jumps, np.hstack(begun)], [np.zeros((len(served), start.size)), served]])
     done = np.concatenate([np.zeros(start.size), *(stay.exit for stay in stays)])
     return PhaseType.from_rates(np.concatenate(begin), rates, done), whole
+
+
+def waits_are_whole(queue: PolicyQueue) -> bool:
+    """Return whether `crowd_response` has waits as the queue has them, not their moments alone.
+
+    Parameters
+    ----------
+    queue : PolicyQueue
+    """
+    return len(queue.busy[0]) * len(kinds_of_arrivals(queue.process)[1]) <= _MOST_WAITING
 
 
 def _of_few_phases(start: Array, factors: Factors, ends: Array) -> tuple[Array, Array, Array]:

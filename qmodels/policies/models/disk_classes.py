@@ -33,7 +33,7 @@ class DiskClasses(AbstractModel):
     name = "disk-classes"
     rank = 23
     placement = "fewest-at-disk"
-    followed_by = "job-classes"
+    followed_by = ("job-classes",)
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: as "job-classes", on few disk partitions of few jobs."""

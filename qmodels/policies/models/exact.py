@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from qmodels.errors import ModelError
+from qmodels.networks.sizes import queue_seconds
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.disk_counts import DiskPartitions, count_states, running_on_disks
 from qmodels.policies.models.job_stages import JobStages, burst_laws, count_stages, job_stages, routes
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.speed_scaled import SpeedScaled
-from qmodels.policies.models.time_sharing_chain import time_sharing_running
+from qmodels.policies.models.time_sharing_chain import time_sharing_running, time_sharing_states
 from qmodels.policies.system import Arrangement, Workload
 
+#: States, and seconds of solving, up to which the chain is taken unasked where jobs take turns.
+_FEW, _QUICK = 3000, 1.0
 #: States of all levels up to which disk partitions are told apart by their order.
 MOST_ORDERED: Final = 10_000
 
@@ -23,6 +28,20 @@ class Exact(AbstractModel):
 
     name = "exact"
     rank = 10
+    followed_by = ("burst-classes", "time-sharing")
+
+    def suits(self, case: Case) -> bool:
+        """See `AbstractModel.suits`: turns of bursts with laws of their own, where the chain is small."""
+        at = case.arrangement
+        turns = at.placement == "idle-first" and at.cpu_discipline == "fcfs" and at.multiprogramming > 1
+        if case.given or not (turns and case.workload.has_bursts):
+            return False
+        try:
+            sizes = time_sharing_states(at, case.workload)
+        except ModelError:
+            return False
+        states = np.array(sizes) * case.workload.arrivals.order
+        return sum(sizes) <= _FEW and queue_seconds(states) <= _QUICK
 
     def substitute(self, case: Case) -> AbstractModel:
         """See `AbstractModel.substitute`: where nothing about it is approximate, the same chain."""

@@ -61,7 +61,7 @@ class PartitionClasses(AbstractModel):
     name = "partition-classes"
     rank = 27
     placement = "idle-first"
-    followed_by = "time-sharing"
+    followed_by = ("time-sharing",)
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: jobs of several classes in turns, few enough to be followed."""

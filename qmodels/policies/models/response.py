@@ -22,7 +22,7 @@ from qmodels.networks.sojourn import SojournLaw
 from qmodels.networks.waiting import waiting_rates
 from qmodels.policies.methods import APPROXIMATE, method_of
 from qmodels.policies.models.base import SolvedQueue
-from qmodels.policies.models.crowd_response import crowd_response
+from qmodels.policies.models.crowd_response import crowd_response, waits_are_whole
 from qmodels.policies.models.described import DrawnTimes, described_times
 from qmodels.policies.models.disk_crowding import within_floats
 from qmodels.policies.models.fitted import own_demands, whole_time
@@ -273,6 +273,19 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     return _percentile(solved, q, memory)
 
 
+def has_exact_percentiles(solved: SolvedQueue) -> bool:
+    """Return whether percentiles are as exact as the mean.
+
+    Parameters
+    ----------
+    solved : SolvedQueue
+    """
+    queue = solved.queue
+    return not solved.built.model.followed_by and (
+        queue.running.on_partitions is None or waits_are_whole(queue)
+    )
+
+
 def _percentile(
     solved: SolvedQueue, q: ArrayLike, memory: float | None, held_up: tuple[float, float] | None = None
 ) -> Any:
@@ -346,7 +359,7 @@ def _stand_in(solved: SolvedQueue) -> SolvedQueue:
 
     given = solved.policy, solved.system, solved.workload
     if solved.built.model.followed_by:
-        for name in (solved.built.model.followed_by, "crowded-speeds"):
+        for name in (*solved.built.model.followed_by, "crowded-speeds"):
             try:
                 return solved_queue(built_model(*given, name), *given, solved.queue.arrival_rate)
             except ModelError:  # it has too many jobs, or it does not know the policy

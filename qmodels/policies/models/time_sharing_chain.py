@@ -51,6 +51,12 @@ def time_sharing_running(
     return explored(empty, max_running, rules.moves, rules.busy)
 
 
+def time_sharing_states(arrangement: Arrangement, workload: Workload) -> list[float]:
+    """Return the states of that chain with 0, 1, ... jobs running; ModelError as there."""
+    rules = _Rules(arrangement, workload, *burst_laws(workload, "exact"))
+    return rules.count_states(arrangement.max_running)
+
+
 class _Rules:
     """What may happen on a machine under time sharing."""
 

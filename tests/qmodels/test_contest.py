@@ -263,7 +263,7 @@ def test_a_time_near_a_percentile_is_on_its_side(q):
 
 def test_a_model_without_a_law_of_the_response_is_refused_as_before():
     with pytest.raises(ModelError, match=r"validation\.simulate"):
-        recommend(SMALL, BURSTS, load=0.2, objective="p95", model="exact", candidates=[SP(2, 1)])
+        recommend(SMALL, BURSTS, load=0.2, objective="p95", model="decomposition", candidates=[SP(2, 1)])
     with pytest.raises(UnstableError, match="No policy can carry these jobs"):
         recommend(SMALL, JOBS, load=5.0, objective="p95")
 

@@ -356,7 +356,7 @@ def test_a_model_that_follows_no_single_job_offers_the_simulator():
     program = Program([Phase(io=1.0, cpu=6.0)], phase_count=Geometric(3.0))
     work = Workload(program, io_bursts=EXPONENTIAL)
     machine = System(processors=6, disks=2, min_processors=2)
-    found = predict(SP(2, 1), machine, work, load=0.3, model="exact")
+    found = predict(SP(2, 1), machine, work, load=0.3, model="decomposition")
     with pytest.raises(ModelError, match=r"validation\.simulate"):
         found.percentile(0.95)
 

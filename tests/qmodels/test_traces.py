@@ -79,6 +79,7 @@ class TestATrace:
         trace = Trace([], [], [], [], 4, 1.0)
         assert trace.start.size == trace.is_io.size == 0
         assert "0 segments of I/O" in trace.table()
+        assert Trace([], [], [], [], 1, 1.0).table().startswith("1 process for 1 s")
 
     def test_comes_as_a_frame_and_as_text(self):
         trace = Trace(**GOOD, resolution=0.5, warnings=("Mind the gap.",))

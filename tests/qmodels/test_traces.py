@@ -249,6 +249,10 @@ class TestATable:
             read_trace(file)
         assert (caught.value.file, caught.value.line, caught.value.field) == (str(file), 5, field)
 
+    def test_of_times_by_a_clock_are_refused(self, write):
+        with pytest.raises(TraceFormatError, match="start: begins at 1700000000 s, by a clock"):
+            read_trace(write(HEADER, "0,1700000000.0,1700000001.0,read", "0,1700000005,1700000006,write"))
+
     @pytest.mark.parametrize("size", ["-2", "1.5", "1_0", "9" * 19, "x"])
     def test_names_wrong_bytes(self, write, size):
         with pytest.raises(TraceFormatError) as caught:

@@ -312,7 +312,8 @@ class FitReport(Result):
         lines = [
             f"{self.label}: {self.distribution!r}",
             f"n = {self.size:g}, log-likelihood {self.log_likelihood:.8g} "
-            f"({self.parameters} parameters), AIC {self.aic:.8g}, BIC {self.bic:.8g}",
+            f"({self.parameters} parameter{'' if self.parameters == 1 else 's'}), "
+            f"AIC {self.aic:.8g}, BIC {self.bic:.8g}",
             self._ks_text(),
             "",
             _aligned_columns(

@@ -89,7 +89,7 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
     single = _Renewal(job, write, read)
     full, writers = storage.full_at, storage.admitted(jobs)
     wait, stretch = 0.0, 1.0
-    before = np.zeros(2)
+    before, part = np.zeros(2), np.full(2, _STEP)
     for count in range(_STEPS):
         visit = single.visits(wait, stretch)
         if visit is None:
@@ -107,10 +107,14 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
         target = waits if math.isinf(job.mtbf) else -job.mtbf * math.log(max(survived, 1e-12))
         off = abs(target - wait) + abs(moves / visit.alone - stretch) * write
         gaps = np.array([target - wait, moves / visit.alone - stretch])
-        steps, ratios = _STEP * gaps, np.divide(gaps, before, out=np.zeros(2), where=before != 0.0)
+        ratios = np.divide(gaps, before, out=np.zeros(2), where=before != 0.0)
+        # Where waits are as long as the time between failures, whole steps lead past the end and back.
+        if count > _PATIENCE:
+            part = np.where(ratios < 0.0, 0.5 * part, part)
+        steps = part * gaps
         # At a storage that is just full, steps shrink slowly: go on as their geometric series.
         if count > _PATIENCE and count % _AGAIN == 0:
-            steps = np.where((ratios > 0.0) & (ratios < 1.0), steps / (1.0 - ratios), steps)
+            steps = np.divide(steps, 1.0 - ratios, out=steps, where=(ratios > 0.0) & (ratios < 1.0))
             gaps = np.zeros(2)
         before = gaps
         wait, stretch = wait + float(steps[0]), stretch + float(steps[1])

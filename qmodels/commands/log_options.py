@@ -9,6 +9,7 @@ import typer
 
 from qmodels.commands import answers
 from qmodels.commands.choices import LOG_FORMATS, STATUSES, UNITS, choice
+from qmodels.commands.options import each_once
 from qmodels.errors import ModelError
 
 LogFormat = Annotated[
@@ -53,7 +54,8 @@ def columns_given(text: str | None) -> dict[str, str] | list[str] | None:
     Raises
     ------
     ModelError
-        If some parts have an equals sign and others have none, or a part is empty.
+        If some parts have an equals sign and others have none, a part is empty, or a key is there
+        twice.
 
     Examples
     --------
@@ -71,7 +73,7 @@ def columns_given(text: str | None) -> dict[str, str] | list[str] | None:
         )
     if signs == {False}:
         return [key.strip() for key, _, _ in pairs]
-    return {key.strip(): name.strip() for key, _, name in pairs}
+    return each_once("--log-columns", [(key.strip(), name.strip()) for key, _, name in pairs])
 
 
 def log_choices(

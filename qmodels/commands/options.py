@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -72,7 +72,17 @@ def column_map(name: str, text: str | None) -> dict[str, str] | None:
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(key.strip() and column.strip() for key, _, column in pairs):
         raise ModelError(f"{name}: {text[:60]!r} is no map such as p=nprocs,seconds=walltime_s")
-    return {key.strip(): column.strip() for key, _, column in pairs}
+    return each_once(name, [(key.strip(), column.strip()) for key, _, column in pairs])
+
+
+def each_once(name: str, pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return the map of these pairs, of which no two may have one key."""
+    found: dict[str, str] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ModelError(f"{name}: {key[:40]!r} is there twice; give it once")
+        found[key] = value
+    return found
 
 
 def ranges(name: str, text: str | None) -> tuple[tuple[float, float], ...] | None:

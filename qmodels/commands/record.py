@@ -82,8 +82,9 @@ def _said(found: Recording, output: Path, storage: bool) -> Iterator[str]:
     seconds = trace.end - trace.start
     io = float(seconds[trace.is_io].sum())
     computed = float(seconds[~trace.is_io].sum())
+    processes = f"{found.processes} process{'' if found.processes == 1 else 'es'}"
     yield (
-        f"{output}: {trace.duration:.4g} s, {found.processes} processes, of which at most "
+        f"{output}: {trace.duration:.4g} s, {processes}, of which at most "
         f"{trace.processes} worked at once; {io:.4g} s of I/O and {computed:.4g} s of computation "
         f"of all, {found.bytes_moved:,} bytes"
     )

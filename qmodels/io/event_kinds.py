@@ -123,6 +123,8 @@ def event_rules(options: Iterable[str]) -> dict[str, str]:
             raise ModelError(
                 f"an event is mapped by PATTERN=KIND such as 'train:*=compute', got {option!r:.60}"
             )
+        if pattern in rules:
+            raise ModelError(f"events {pattern[:40]!r} are mapped twice; map them once")
         rules[pattern] = kind
     for pattern, kind in rules.items():
         _rule(pattern, kind)

@@ -28,6 +28,8 @@ _WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 _BYTES = re.compile(r"-1|[0-9]{1,18}", re.ASCII)
 _DECIMAL = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 EVENT_FILES = (".pfw", ".pfw.gz", ".json", ".json.gz")
+#: A table that begins so many seconds after the program has the times of a clock.
+_EPOCH = 1e9
 
 
 def read_trace(
@@ -177,6 +179,9 @@ def _read_table(file: str, processes: int | None, duration: float | None, max_by
     if not rank:
         raise TraceFormatError(file, "has a header but no entry")
     last = max(end)
+    if min(start) >= _EPOCH:
+        what = f"begins at {min(start):.10g} s, by a clock; start and end are seconds since the program began"
+        raise TraceFormatError(file, f"{what}, so take the time of its start off them", field="start")
     if last < SHORTEST and duration is None:
         raise TraceFormatError(file, "covers no time; give the duration of the run")
     return Trace(

@@ -46,14 +46,14 @@ class Backlog(Result):
 
     @property
     def sentence(self) -> str:
-        """The answer in words, with the standard deviation behind +-."""
+        """The answer in words, with the standard deviation behind ±."""
         most = in_words(float(self.percentile(0.95)), like=self.mean)
         said = "" if exact_for_its_laws(self.method) else ", by an approximate model"
         spread = in_words(self.std, like=self.mean)
         drawn = described_times(self.solved) is not None
         whose = ", if those that arrive are independent, as those of the log are not" if drawn else ""
         return (
-            f"a backlog of {self.jobs} jobs drains in {in_words(self.mean)} (+- {spread}), "
+            f"a backlog of {self.jobs} jobs drains in {in_words(self.mean)} (± {spread}), "
             f"with 95 % within {most}{said}{whose}"
         )
 

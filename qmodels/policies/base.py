@@ -432,7 +432,7 @@ def _check_partitions(label: str, what: str, partitions: int, units: int, least:
     whole_number(f"{label}: {what} partitions", partitions, least=1)
     if units // partitions < least:
         raise ModelError(
-            f"{label}: {partitions} {what} partitions of {units} {what}s leave "
+            f"{label}: {partitions} {what} partitions of {units} {what}{'' if units == 1 else 's'} leave "
             f"{units // partitions} each, fewer than the least allotment of {least}; "
-            f"use 1 to {units // least} partitions"
+            + (f"use 1 to {units // least} partitions" if units >= 2 * least else "use 1 partition")
         )

@@ -108,7 +108,7 @@ AnyLaw = ScalingLaw | Callable[[Any, Any], Any]
 
 GRAMMAR = ("p", "d", "min(d, p/R)", "p/(1+C*(p-1))", "1")
 
-_NUMBER = r"(\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?)"
+_NUMBER = r"((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)"
 _FED = re.compile(rf"min\( *d *, *p */ *{_NUMBER} *\)", re.ASCII)
 _CONTENDED = re.compile(rf"p */ *\( *1 *\+ *{_NUMBER} *\* *\( *p *- *1 *\) *\)", re.ASCII)
 _PLAIN: dict[str, ScalingLaw] = {"p": OverProcessors(), "d": OverDisks(), "1": Unscaled()}

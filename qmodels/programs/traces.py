@@ -305,7 +305,7 @@ class Trace(Result):
         """Return a summary as text: what the trace holds, and what was noticed."""
         io = self.is_io
         lines = [
-            f"{self.processes} processes for {self.duration:.6g} s",
+            f"{self.processes} process{'' if self.processes == 1 else 'es'} for {self.duration:.6g} s",
             f"{np.count_nonzero(io)} segments of I/O by {np.unique(self.rank[io]).size} of them, "
             f"{np.count_nonzero(~io)} of computation",
         ]

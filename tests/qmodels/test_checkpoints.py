@@ -309,3 +309,12 @@ def test_clocks_that_fill_a_storage_to_the_brim_have_an_answer(mode, writers):
     found = predict(job, Storage(1.0, writers=writers), 20)
     assert found.low <= found.goodput <= found.high
     assert found.utilisation == pytest.approx(1.0, abs=0.002)
+
+
+@pytest.mark.parametrize(("mode", "jobs"), [("blocking", 150), ("waiting-works", 150), ("blocking", 400)])
+def test_jobs_that_mostly_fail_before_it_is_their_turn_have_an_answer(mode, jobs):
+    job = Checkpointing(5e12, interval=7.27 * 3600, mtbf=86400.0, mode=mode)
+    found = predict(job, Storage(1e9, writers=1), jobs)
+    assert found.utilisation == pytest.approx(1.0, abs=1e-6)
+    simulated, half_width = {150: (195_300.0, 2_900.0), 400: (275_700.0, 1_400.0)}[jobs]
+    assert abs(found.write - simulated) < 4 * half_width

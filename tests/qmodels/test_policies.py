@@ -306,6 +306,7 @@ def test_the_response_time_grows_with_load_and_variability(reference):
         (DP(0), "disk partitions must be >= 1, got 0"),
         (TS(4, 4, 0), "multiprogramming"),
         (TS(17, 1), "use 1 to 16"),
+        (SP(1, 64), "of 32 disks leave 0 each, fewer than the least allotment of 1; use 1 to 32"),
         (SP(2.5, 1), "whole number"),
     ],
 )

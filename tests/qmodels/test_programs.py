@@ -78,6 +78,12 @@ class TestScalingLaws:
     def test_with_contention_are_read_back_from_their_text(self, c):
         assert parse_law(str(WithContention(c))) == WithContention(c)
 
+    @pytest.mark.parametrize(
+        ("short", "text"), [("p/(1+.1*(p-1))", "p/(1+0.1*(p-1))"), ("min(d, p/.5)", "min(d, p/0.5)")]
+    )
+    def test_need_no_zero_before_the_point(self, short, text):
+        assert parse_law(short) == parse_law(text)
+
     @pytest.mark.parametrize("text", [" p ", "min( d,p / 4 )", "p / ( 1 + 5e-2 * ( p - 1 ) )"])
     def test_may_have_blanks(self, text):
         assert parse_law(str(parse_law(text))) == parse_law(text)
@@ -93,6 +99,7 @@ class TestScalingLaws:
             "min(p/4, d)",
             "min(d, p/-4)",
             "min(d, p/1_0)",
+            "min(d, p/.)",
             "min(d, p/\u0664)",
             "min(d, p/4)\n",
             "min(d, p/nan)",

@@ -79,6 +79,7 @@ class TestATrace:
         trace = Trace([], [], [], [], 4, 1.0)
         assert trace.start.size == trace.is_io.size == 0
         assert "0 segments of I/O" in trace.table()
+        assert Trace([], [], [], [], 1, 1.0).table().startswith("1 process for 1 s")
 
     def test_comes_as_a_frame_and_as_text(self):
         trace = Trace(**GOOD, resolution=0.5, warnings=("Mind the gap.",))
@@ -247,6 +248,10 @@ class TestATable:
         with pytest.raises(TraceFormatError) as caught:
             read_trace(file)
         assert (caught.value.file, caught.value.line, caught.value.field) == (str(file), 5, field)
+
+    def test_of_times_by_a_clock_are_refused(self, write):
+        with pytest.raises(TraceFormatError, match="start: begins at 1700000000 s, by a clock"):
+            read_trace(write(HEADER, "0,1700000000.0,1700000001.0,read", "0,1700000005,1700000006,write"))
 
     @pytest.mark.parametrize("size", ["-2", "1.5", "1_0", "9" * 19, "x"])
     def test_names_wrong_bytes(self, write, size):

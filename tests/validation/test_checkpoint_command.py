@@ -233,6 +233,12 @@ class TestHostileNumbers:
         assert done.returncode == 3
         assert says in done.stderr
 
+    def test_under_which_no_checkpoint_is_completed_are_refused(self):
+        done = called("checkpoint", "--jobs", 3, "--size", "5TB", "--bandwidth", "1GB/s", "--mtbf", "10min")
+        assert done.returncode == 3
+        assert "sharing: 3 jobs completed no checkpoint in" in done.stderr
+        assert "let fewer jobs share the storage" in done.stderr
+
     def test_of_replications_are_refused(self):
         done = called("checkpoint", *POOL, "--replications", 10**18)
         assert done.returncode == 2

@@ -57,6 +57,14 @@ def test_every_fidelity_runs_from_the_command_line(fidelity):
     assert "makespan" in done.output
 
 
+def test_a_mixed_pattern_that_is_all_io_sends_every_message_to_an_io_node():
+    said = command("--mesh", "4x4", "--io", "west", "--pattern", "mixed", "--io-share", 1, "--json")
+    run = contend(
+        Mesh(4, 4, io_side="west"), {"a": (range(16), Traffic.of(TrafficPhase(pattern="mixed", io_share=1)))}
+    )
+    assert result_of(said.stdout)["messages"] == run.messages == 16
+
+
 @pytest.mark.parametrize("mesh", ["1x1", "1x4"])
 def test_no_link_is_called_the_busiest_where_none_carries_anything(mesh):
     done = command("--mesh", mesh, "--pattern", "ring", "--size", 1, "--json")
@@ -78,6 +86,10 @@ def test_no_link_is_called_the_busiest_where_none_carries_anything(mesh):
         ("--mesh", "4x4", "--pattern", "ring", "--disk-pace", "nan"),
         ("--mesh", "4x4", "--pattern", "ring", "--fidelity", "best"),
         ("--mesh", "4x4", "--pattern", "ring", "--io", "up"),
+        ("--mesh", "4x4", "--pattern", "ring", "--fidelity", "fluid", "--hop", 2),
+        ("--mesh", "4x4", "--pattern", "ring", "--fidelity", "static", "--buffer", 2),
+        ("--mesh", "4x4", "--pattern", "ring", "--io-share", 0.5),
+        ("--mesh", "4x4", "--pattern", "mixed", "--io", "west"),
     ],
 )
 def test_bad_options_are_named_and_nothing_is_written(options, tmp_path):

@@ -125,6 +125,7 @@ def test_smaller_machine_is_one_on_which_all_jobs_still_fit():
         ("load=-100%", "load must be"),
         ("nodes=95%", "nodes=95% cannot be read; write 1.05 or [+]5%"),
         ("load=nan", "load is nan, not a finite number"),
+        ("queue=0", "queue must be > 0, got 0"),
         ("queue=4", "queue: 4 what[?] say 4h or 4min"),
         ("load=1.1, load=1.2", "load stands twice"),
         ("limits=0.5", "limits must be"),

@@ -20,7 +20,9 @@ from qmodels.checkpoints import (
     jobs_that_fit,
     predict_checkpoints,
 )
+from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
+from qmodels.words import in_words
 from validation.analysis.alternatives import Alternatives, Quantity
 from validation.analysis.comparison import Comparison
 from validation.checkpoints.protocols import protocols_of
@@ -157,6 +159,20 @@ def compare_ways(
     intervals = np.geomspace(min(job.interval, middle) / 6, max(job.interval, middle) * 6, _POINTS)
     found = []
     for done, (name, says, way, disk) in enumerate(ways, start=1):
+        played = simulate_checkpoints(
+            way,
+            disk,
+            number,
+            replications=replications,
+            seed=seed,
+            workers=workers,
+            executor=executor,
+        )
+        if not played.classes[0].writes:
+            raise ModelError(
+                f"{name}: {number} jobs completed no checkpoint in {in_words(played.seconds)}, each failing "
+                f"every {in_words(way.mtbf)}; let fewer jobs share the storage, or give it more bandwidth"
+            )
         curve = [
             predict_checkpoints(replace(way, interval=float(x)), disk, number).goodput for x in intervals
         ]
@@ -170,15 +186,7 @@ def compare_ways(
                 predict_checkpoints(way, disk, number),
                 as_given if known else best_interval(way, disk, number),
                 np.array(curve),
-                simulate_checkpoints(
-                    way,
-                    disk,
-                    number,
-                    replications=replications,
-                    seed=seed,
-                    workers=workers,
-                    executor=executor,
-                ),
+                played,
             )
         )
         report("ways", done, len(ways))

@@ -33,6 +33,9 @@ def _mesh(
         list[str],
         typer.Option(help="What every job sends, such as all-to-all or write; repeat for phases."),
     ],
+    io_share: Annotated[
+        float | None, typer.Option(help="Probability that a message of the pattern mixed is I/O.")
+    ] = None,
     torus: Annotated[bool, typer.Option("--torus", help="Close every row and column.")] = False,
     io: Annotated[str | None, choice(SIDES, "--io", help="Side with I/O nodes.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many, all at once.")] = 1,
@@ -71,9 +74,16 @@ def _mesh(
     each = place.nodes // jobs if size is None else size
     if each < 1 or each * jobs > place.nodes:
         raise ModelError(
-            f"{jobs} jobs of {max(each, 1)} nodes do not fit the {place.nodes} nodes of the mesh"
+            f"{jobs} job{'' if jobs == 1 else 's'} of {max(each, 1)} nodes do not fit the {place.nodes} "
+            f"nodes of the mesh"
         )
-    phases = tuple(TrafficPhase(pattern=name, flits=flits, rounds=rounds) for name in pattern)
+    if fidelity != "worm" and (hop, buffer) != (1, 1):
+        raise ModelError(f"--hop and --buffer are of worms: no router delays --fidelity {fidelity}")
+    phases = tuple(
+        TrafficPhase(pattern=name, flits=flits, rounds=rounds, io_share=io_share or 0.0) for name in pattern
+    )
+    if (io_share is not None) != ("mixed" in pattern):
+        raise ModelError("--pattern mixed needs --io-share, which no other pattern takes")
     traffic = Traffic(phases, repeat=repeat)
     # Not the stream below the bare seed, whose words the messages of job 0 begin with.
     drawn = stream(seed, "nodes of the jobs").permutation(place.nodes)

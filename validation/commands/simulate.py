@@ -187,7 +187,7 @@ def _beside_in_table(found: Unrunnable, load: float, seed: int) -> dict[str, Any
 
 def _text(rows: list[dict[str, Any]]) -> str:
     wide = max([14, *(len(row["policy"]) for row in rows)])
-    head = f"{'policy':<{wide}} {'load':>6} {'response [s]':>13} {'+-':>9} {'p95 [s]':>10} {'runs':>5}"
+    head = f"{'policy':<{wide}} {'load':>6} {'response [s]':>13} {'±':>9} {'p95 [s]':>10} {'runs':>5}"
     lines = [head]
     for row in rows:
         line = f"{row['policy']:<{wide}} {row['load']:>6.3g} "
@@ -204,7 +204,7 @@ def _text(rows: list[dict[str, Any]]) -> str:
         else:
             line += f"{'saturated':>13}"
         lines.append(line + (f"  needs {row['needs']}" if "needs" in row else ""))
-    return "\n".join([*lines, "+-: half-width of the 95 % interval of the mean"])
+    return "\n".join([*lines, "±: half-width of the 95 % interval of the mean"])
 
 
 def _write(runs: list[Simulation], unlike: list[dict[str, Any]], output: Path) -> None:

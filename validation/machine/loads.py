@@ -71,9 +71,10 @@ def interarrival_for(
     Raises
     ------
     ModelError
-        If the streams have no `mean_interarrival`, or an argument is out of range.
+        If the streams have no `mean_interarrival`, an argument is out of range, or no mean time
+        between arrivals makes the machine so busy.
     ConvergenceError
-        If no mean time between arrivals makes the machine so busy.
+        If the search for it does not end.
 
     Notes
     -----
@@ -158,7 +159,10 @@ def _first_guess(utilisation: Callable[[float], float], target: float) -> float:
     while (seen := utilisation(low)) < target:
         high, low = low, low / 4.0
         if low < 1e-9:
-            raise ConvergenceError(f"utilisation {target:.3g}", _MAX_TRIALS, seen, np.array([low]))
+            raise ModelError(
+                f"utilisation {target:.3g} is not reached: from first arrival to last departure these jobs "
+                f"hold {seen:.2g} of the processors, however fast they come; use more jobs, or a smaller mesh"
+            )
     while high > 1.15 * low:
         mean = float(np.sqrt(low * high))
         low, high = (mean, high) if utilisation(mean) > target else (low, mean)

@@ -73,7 +73,7 @@ class Unrunnable(Record):
         beside = f"{ratio:.2g} times as fast as {label}" if ratio >= 1.0 else f"no faster than {label}"
         sure = "" if self.mean_response.high < value or ratio < 1.0 else " (within the interval of it)"
         return (
-            f"{self.policy}: {in_words(mean)} +- {in_words(half, like=mean)}, {beside}{sure}; "
+            f"{self.policy}: {in_words(mean)} ± {in_words(half, like=mean)}, {beside}{sure}; "
             f"needs {self.needs}"
         )
 

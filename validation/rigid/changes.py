@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -227,6 +226,11 @@ def _factor(text: str) -> float:
     return float(text)
 
 
+def _limit(text: str) -> float:
+    """Return a limit on the run time, above zero."""
+    return real_number("queue", quantity("queue", seconds, text), above=0.0)
+
+
 #: Loads of the curve over the load, by that of today.
 LOADS: Final = (0.7, 0.8, 0.9, 1.1, 1.2, 1.3)
 #: By key: the field it gives, and how it is read; and how it is written.
@@ -236,7 +240,7 @@ _READ: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "depth": ("depth", int),
     "cap": ("cap", lambda text: math.inf if text.casefold() == "none" else float(text)),
     "limits": ("limits", lambda text: 1.0 if text.casefold() == "exact" else float(text)),
-    "queue": ("short", partial(quantity, "queue", seconds)),
+    "queue": ("short", _limit),
     "backfilling": ("backfilling", str),
 }
 _WRITTEN: Final = {

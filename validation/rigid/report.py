@@ -53,9 +53,7 @@ def site_findings(reading: SiteReading) -> list[str]:
         )
     found.append(_explanation(fit) if fit else _no_explanation(reading))
     if reading.saturated:
-        shares = [
-            f"{each.share:.0%} +- {100 * each.half_width:.1f} {each.name}" for each in reading.saturated
-        ]
+        shares = [f"{each.share:.0%} ± {100 * each.half_width:.1f} {each.name}" for each in reading.saturated]
         found.append(f"This mix saturates the machine at {', '.join(shares)}.")
     for change in reading.changes:
         found.append(f"{change.name[0].upper()}{change.name[1:]}: {_ratio(change)}.")

@@ -135,8 +135,8 @@ class Bursts(Result):
         of = "the program" if self.by == "program" else "single processes"
         total, inside = float(self.seconds.sum()), float(self.pauses.sum())
         lines = [
-            f"{len(self)} bursts of {of} at a gap of {self.gap:.4g} s: {total:.6g} s, "
-            f"{100 * self.io_share:.3g} % of the run",
+            f"{len(self)} burst{'' if len(self) == 1 else 's'} of {of} at a gap of {self.gap:.4g} s: "
+            f"{total:.6g} s, {100 * self.io_share:.3g} % of the run",
             f"pauses inside bursts, below the gap: {inside:.6g} s",
         ]
         if self.by == "program":

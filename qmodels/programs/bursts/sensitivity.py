@@ -75,7 +75,8 @@ class GapSensitivity(Result):
         ]
         if self.plateau is not None:
             low, high = self.plateau
-            lines.append(f"widest plateau: {self.plateau_bursts} bursts from {low:.4g} to {high:.4g} s")
+            bursts = f"{self.plateau_bursts} burst{'' if self.plateau_bursts == 1 else 's'}"
+            lines.append(f"widest plateau: {bursts} from {low:.4g} to {high:.4g} s")
         return "\n".join(lines)
 
     def plot(self, ax: Any = None) -> Any:

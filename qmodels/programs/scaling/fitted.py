@@ -437,8 +437,8 @@ class FittedProgram(Result):
     def table(self) -> str:
         """Return the components as text, and below them what the runs cannot tell."""
         lines = [
-            f"{c.label}: {c.formula} s (probability {c.probability:.2g}); noise "
-            f"{100 * c.sigma:.2g} % over {c.runs} runs on {c.allotments} allotments"
+            f"{c.label}: {c.formula} s (probability {c.probability:.2g}); noise {100 * c.sigma:.2g} % "
+            f"over {c.runs} runs on {c.allotments} allotment{'' if c.allotments == 1 else 's'}"
             for c in self.components
         ]
         if self.size is not None:

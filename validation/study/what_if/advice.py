@@ -221,7 +221,7 @@ def _ties(cell: Cell) -> str:
 def _shown(found: Answers, row: RankedPolicy, like: RankedPolicy | None = None) -> str:
     """A value with its stated error."""
     error = row.error_in_words
-    sign = "+- " if error[0].isdigit() else "error " if error == NOT_STATED else ""
+    sign = "± " if error[0].isdigit() else "error " if error == NOT_STATED else ""
     return f"{_size(found, row, like or row)} ({sign}{error})"
 
 

@@ -53,8 +53,8 @@ class Descent(Record):
 
     Notes
     -----
-    Mean and standard deviation are solved for. The law is the inverse of a transform, ``v G(s)^n 1`` with G(s) by
-    logarithmic reduction [1]_ and n the levels.
+    Mean and standard deviation are solved for. The law is the inverse of a transform,
+    ``v G(s)^n 1`` with G(s) by logarithmic reduction [1]_ and n the levels.
 
     References
     ----------

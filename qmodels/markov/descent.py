@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaincinv
 
 from phasefit.arrays import Array
-from phasefit.checks import probabilities, shaped
+from phasefit.checks import probabilities, real_array, shaped
 from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.markov.inversion import Complex, CosineSeries, tail_of
@@ -141,10 +141,17 @@ class Descent(Record):
         ----------
         x : array_like
             In the unit of time of the rates.
+
+        Raises
+        ------
+        ModelError
+            If a time is NaN.
         """
-        times = np.asarray(x, dtype=float)
-        values = [self._down_within(t)[0] if t > 0.0 else 0.0 for t in times.ravel().tolist()]
-        return shaped(np.array(values).reshape(times.shape))
+        times = real_array("x", x, infinite=True)
+        inside = (times > 0.0) & (times < math.inf)
+        values = np.where(times > 0.0, 1.0, 0.0)
+        values[inside] = [self._down_within(t)[0] for t in times[inside].tolist()]
+        return shaped(values)
 
     @cached_property
     def _series(self) -> CosineSeries | None:

@@ -52,6 +52,13 @@ def test_without_arrivals_the_time_is_a_sum_of_services(waiting):
         assert left.percentile(q) == pytest.approx(10.0 * gamma.ppf(q, waiting), rel=1e-5)
 
 
+def test_it_is_never_drained_before_time_zero_and_surely_after_all_time():
+    left = predict("SP(1,1)", System(1, 1), Workload(PROGRAM), arrival_rate=0.05).backlog(2)
+    assert left.cdf([[-1.0, 0.0, math.inf]]).tolist() == [[0.0, 0.0, 1.0]]
+    with pytest.raises(ModelError, match="x is nan, not a number"):
+        left.cdf(math.nan)
+
+
 def test_the_law_is_that_of_uniformisation():
     """The same chain with the levels of no waiting job made one state without return."""
     work = Workload.from_scv(PROGRAM, demand_scv=0.5, arrival_scv=3.0)

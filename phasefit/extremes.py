@@ -18,6 +18,9 @@ from phasefit.phase_type import PhaseType
 from phasefit.records import Law
 from phasefit.sampling import RandomState, dimensions, generator
 
+#: Longest mean times to an end beyond which nothing is left of a moment.
+_FURTHEST = 1024.0
+
 
 @dataclass(frozen=True, eq=False)
 class Extreme(Law):
@@ -144,8 +147,12 @@ class Extreme(Law):
         k = whole_number("k", k, least=0)
         if k == 0:
             return 1.0
-        middle = float(self.ppf(0.5)) or max(law.mean for law in self.laws)
-        edges = np.concatenate([[0.0], middle * 2.0 ** np.arange(-20.0, 40.0, 0.5)])
+        fast = 1.0 / sum(float(-law.T.diagonal().min()) for law in self.laws)
+        slow = max(float(np.ldexp(law._mean[1].max(), -law._chain.exponent)) for law in self.laws)
+        middle = float(self.ppf(0.5)) or slow
+        first, last = 2.0 * np.log2([fast / middle, _FURTHEST * slow / middle])
+        halves = np.arange(np.floor(first), np.ceil(last) + 1.0)  # of the powers of two
+        edges = np.concatenate([[0.0], middle * 2.0 ** (0.5 * halves)])
         points, weights = np.polynomial.legendre.leggauss(16)
         half, centre = np.diff(edges)[:, None] / 2.0, (edges[1:] + edges[:-1])[:, None] / 2.0
         x = centre + half * points

@@ -74,6 +74,11 @@ class MarkedMAP(Record):
         if self.rates.min() <= 0.0:
             raise ModelError(f"events of kind {int(self.rates.argmin())} never come; leave the kind out")
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for array in self.marks:  # copies made by pickle can be written
+            array.flags.writeable = False
+
     @classmethod
     def separate(cls, processes: Sequence[MAP | PhaseType]) -> MarkedMAP:
         """Return independent processes side by side, the kind of an event being whose it is.

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaincinv
 
 from phasefit.arrays import Array
-from phasefit.checks import probabilities, shaped
+from phasefit.checks import probabilities, real_array, shaped
 from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.markov.inversion import Complex, CosineSeries, tail_of
@@ -25,7 +25,7 @@ _CONVERGED, _PLACES, _FLOPS = 1e-15, 31, 3e9
 #: Means over standard deviations, squared, from which on a law is smooth; what a gamma law has left at
 #: the ends of a window, and how many times as far the window goes.
 _SMOOTH, _REST, _FURTHER = 8.0, 1e-9, 1.5
-#: Part of a standard deviation to which a percentile is found.
+#: Part of a standard deviation, and of itself, to which a percentile is found.
 _NEAR: Final = 1e-6
 #: Nearest to one that a percentile is asked for: errors of probabilities are some 1e-9.
 _MOST: Final = 1.0 - 1e-6
@@ -53,8 +53,8 @@ class Descent(Record):
 
     Notes
     -----
-    The mean is solved for. The law is the inverse of a transform, ``v G(s)^n 1`` with G(s) by
-    logarithmic reduction [1]_ and n the levels.
+    Mean and standard deviation are solved for. The law is the inverse of a transform,
+    ``v G(s)^n 1`` with G(s) by logarithmic reduction [1]_ and n the levels.
 
     References
     ----------
@@ -84,25 +84,34 @@ class Descent(Record):
             )
         for name, value in (("_up", up), ("_down", down), ("_inside", np.diag(out) - local)):
             object.__setattr__(self, name, value)
-        mean = self._mean(np.asarray(self.first_passage))
-        std = self._spread(mean, mean)
+        mean, variance = self._mean_and_variance(np.asarray(self.first_passage))
         object.__setattr__(self, "mean", mean)
-        object.__setattr__(self, "std", self._spread(mean, std) if std < 0.1 * mean else std)
+        object.__setattr__(self, "std", math.sqrt(variance))
 
-    def _mean(self, returns: Array) -> float:
-        step = np.linalg.solve(self._inside - self._up @ returns - self._up, np.ones(len(returns)))
-        total, state = 0.0, np.asarray(self.start, dtype=float)
-        for _ in range(self.levels):
-            total += float(state @ step)
-            state = state @ returns
-        return total
-
-    def _spread(self, mean: float, unit: float) -> float:
-        """Standard deviation, from the transform at places that are small for this unit of time."""
-        steps = np.array([0.02, 0.01]) / unit
-        squares = 2.0 * (1.0 - (self.transform(1j * steps) * np.exp(1j * steps * mean)).real) / steps**2
-        # what is left of the fourth cumulant is extrapolated away
-        return math.sqrt((4.0 * squares[1] - squares[0]) / 3.0)
+    def _mean_and_variance(self, returns: Array) -> tuple[float, float]:
+        """Of the time, level by level, with what the time so far says of the phase."""
+        once = np.linalg.solve(self._inside - self._up @ returns, np.hstack([returns, self._up]))
+        timed, again = np.hsplit(once, 2)  # E[time of a level; phase at its end], and times passed twice
+        back = returns
+        while (more := again @ timed @ back).max() > _CONVERGED * timed.max():
+            timed, again, back = timed + more, again @ again, back @ back
+        first = timed.sum(axis=1)
+        second = 2.0 * np.linalg.solve(
+            self._inside - self._up @ returns - self._up, first + self._up @ (timed @ first)
+        )
+        mean = variance = 0.0
+        phase, before = np.asarray(self.start, dtype=float), np.zeros(len(returns))
+        for left in range(self.levels, 0, -1):
+            time = float(phase @ first)
+            spread = float(phase @ second) - time**2 + 2.0 * float(before @ first)
+            after = before @ returns + phase @ timed - time * (phase @ returns)
+            if np.allclose(after, before, rtol=_CONVERGED, atol=_CONVERGED * time) and np.allclose(
+                phase @ returns, phase, rtol=_CONVERGED, atol=0.0
+            ):  # all further levels are like this one
+                return mean + left * time, variance + left * spread
+            mean, variance = mean + time, variance + spread
+            phase, before = phase @ returns, after
+        return mean, variance
 
     def transform(self, s: Complex) -> Complex:
         """Return E[exp(-s T)] for all s at once.
@@ -132,10 +141,17 @@ class Descent(Record):
         ----------
         x : array_like
             In the unit of time of the rates.
+
+        Raises
+        ------
+        ModelError
+            If a time is NaN.
         """
-        times = np.asarray(x, dtype=float)
-        values = [self._down_within(t)[0] if t > 0.0 else 0.0 for t in times.ravel().tolist()]
-        return shaped(np.array(values).reshape(times.shape))
+        times = real_array("x", x, infinite=True)
+        inside = (times > 0.0) & (times < math.inf)
+        values = np.where(times > 0.0, 1.0, 0.0)
+        values[inside] = [self._down_within(t)[0] for t in times[inside].tolist()]
+        return shaped(values)
 
     @cached_property
     def _series(self) -> CosineSeries | None:
@@ -185,12 +201,14 @@ class Descent(Record):
         if q == 0.0:
             return 0.0
         shape, low, high = (self.mean / self.std) ** 2, 0.0, math.inf
-        x = self.mean * float(gammaincinv(shape, q)) / shape  # a gamma law of the same moments
+        # a gamma law of the same moments, which may have next to all at zero
+        x = max(self.mean * float(gammaincinv(shape, q)) / shape, _NEAR * self.std)
         while True:  # Newton's method between what is known to be on either side
             below, density = self._down_within(x)
             low, high = (x, high) if below < q else (low, x)
             step = (q - below) / density if density > 0.0 else math.inf
-            if abs(step) <= _NEAR * self.std or high - low <= _NEAR * self.std:
+            near = _NEAR * min(self.std, max(x, _NEAR * self.std))
+            if abs(step) <= near or high - low <= near:
                 return x + step if low <= x + step <= high else x
             if low < x + step < min(high, x + 2.0 * self.std):
                 x += step

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.checks import one_of, real_number, share
+from phasefit.checks import one_of, real_number, real_vector, share
 from phasefit.records import Result
 from qmodels.errors import ModelError
 from qmodels.networks.replay import FitError
@@ -421,7 +421,7 @@ def predict(
     """
     started = time.perf_counter()
     if running is not None and not isinstance(running, SpeedTable):
-        running = SpeedTable(np.asarray(running, dtype=float))
+        running = SpeedTable(real_vector("running", running))
     policy = as_policy(policy)
     given = {"arrival_rate": arrival_rate, "load": load, "utilisation": utilisation}
     check_one_given(given)

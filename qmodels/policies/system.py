@@ -66,6 +66,8 @@ class System(Record):
             least = whole_number(f"min_{name}", getattr(self, f"min_{name}"), least=1)
             if least > most:
                 raise ModelError(f"min_{name} = {least} is more than the machine has ({most})")
+            object.__setattr__(self, name, most)
+            object.__setattr__(self, f"min_{name}", least)
 
     @property
     def max_processor_partitions(self) -> int:

@@ -35,6 +35,15 @@ def test_the_slowest_of_a_thousand_exponentials_takes_the_harmonic_number():
     assert whole.order == 2**1000 - 1
 
 
+@pytest.mark.parametrize("largest", [True, False])
+def test_moments_are_those_of_the_chain_also_where_times_are_many_decades_apart(largest):
+    rare = PhaseType.hyperexponential(weights=[1.0 - 1e-8, 1e-8], means=[1.0, 1e9])
+    half = PhaseType.from_rates([0.5], [[0.0]], [1e-9], atom=0.5)  # its median is zero
+    chain = (maximum if largest else minimum)(rare, half)
+    law = Extreme([rare, half], largest=largest)
+    assert [law.moment(k) for k in (1, 2, 3)] == pytest.approx(chain.moments(3), rel=1e-9)
+
+
 def test_draws_agree_with_the_cdf(rng):
     law = Extreme([E3, H2], largest=True)
     draws = law.rvs(size=20_000, random_state=rng)

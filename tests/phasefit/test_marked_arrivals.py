@@ -1,5 +1,7 @@
 """Arrivals of several kinds: rates, one kind alone, processes side by side, draws, and what is refused."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,12 @@ def test_processes_side_by_side_are_what_they_are_alone():
         found = both.of_kind(kind)
         assert found.scv == pytest.approx(alone.scv, rel=1e-12)
         assert found.autocorrelation(1) == pytest.approx(alone.autocorrelation(1), abs=1e-12)
+
+
+def test_a_copy_made_by_pickle_cannot_be_written_either():
+    kinds = MarkedMAP.separate([MAP.poisson(rate=1.0), MAP.poisson(rate=2.0)])
+    again = pickle.loads(pickle.dumps(kinds))
+    assert not any(array.flags.writeable for array in (again.D0, *again.marks, again.all_events.D1))
 
 
 def test_draws_have_their_rates_and_their_order():

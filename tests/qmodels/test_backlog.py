@@ -22,7 +22,21 @@ def test_one_server_drains_in_busy_periods():
     left = predict("SP(1,1)", System(1, 1), work, arrival_rate=rate).backlog(waiting + 1)
     r = 10.0 * rate
     assert left.mean == pytest.approx(waiting * 10.0 / (1 - r), rel=1e-12)
-    assert left.std**2 == pytest.approx(waiting * 100.0 * (scv + r) / (1 - r) ** 3, rel=1e-7)
+    assert left.std**2 == pytest.approx(waiting * 100.0 * (scv + r) / (1 - r) ** 3, rel=1e-12)
+
+
+@pytest.mark.parametrize(("r", "waiting"), [(0.05, 10**6), (0.95, 10**6), (0.999, 10**5), (0.999, 1)])
+def test_long_backlogs_and_those_next_to_the_capacity_vary_as_busy_periods_do(r, waiting):
+    left = predict("SP(1,1)", System(1, 1), Workload(PROGRAM), arrival_rate=0.1 * r).backlog(waiting + 1)
+    assert left.mean == pytest.approx(waiting * 10.0 / (1 - r), rel=1e-12)
+    assert left.std**2 == pytest.approx(waiting * 100.0 * (1 + r) / (1 - r) ** 3, rel=1e-12)
+
+
+@pytest.mark.parametrize("q", [0.001, 0.05, 0.5])
+def test_percentiles_are_those_of_the_law_where_one_job_waits_next_to_the_capacity(q):
+    """They are many times shorter than the standard deviation, of 5 days."""
+    left = predict("SP(1,1)", System(1, 1), Workload(PROGRAM), arrival_rate=0.0999).backlog(2)
+    assert left.cdf(left.percentile(q)) == pytest.approx(q, rel=1e-5)
 
 
 @pytest.mark.parametrize("waiting", [1, 5, 30, 1000, 30_000])
@@ -36,6 +50,13 @@ def test_without_arrivals_the_time_is_a_sum_of_services(waiting):
     )
     for q in (0.01, 0.5, 0.999):
         assert left.percentile(q) == pytest.approx(10.0 * gamma.ppf(q, waiting), rel=1e-5)
+
+
+def test_it_is_never_drained_before_time_zero_and_surely_after_all_time():
+    left = predict("SP(1,1)", System(1, 1), Workload(PROGRAM), arrival_rate=0.05).backlog(2)
+    assert left.cdf([[-1.0, 0.0, math.inf]]).tolist() == [[0.0, 0.0, 1.0]]
+    with pytest.raises(ModelError, match="x is nan, not a number"):
+        left.cdf(math.nan)
 
 
 def test_the_law_is_that_of_uniformisation():

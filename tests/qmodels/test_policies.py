@@ -85,6 +85,12 @@ def test_the_load_of_an_answer_is_the_one_asked_for():
         assert recommend(System(4, 2), work, load=load, candidates=[SP(1, 1)]).load == load
 
 
+def test_a_machine_counts_in_plain_whole_numbers_whatever_it_was_given():
+    machine = System(np.int64(4), np.array(2))
+    assert machine == System(4, 2)
+    assert hash(machine) == hash(System(4, 2))  # what is remembered of a machine goes by it
+
+
 def test_load_one_of_the_reference_workload_is_a_quarter_job_per_second(reference):
     assert work_bound(MACHINE, reference.program) == pytest.approx(0.25, rel=1e-14)
 

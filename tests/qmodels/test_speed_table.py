@@ -243,7 +243,8 @@ def test_a_table_shows_its_interval_and_usual_predictions_stay_as_they_are():
     [
         ([1.0, 2.0], {}, "1 to 2 jobs"),
         ([0.0], {}, "throughput"),
-        ([[1.0]], {}, "throughput"),
+        ([[1.0]], {}, "running must be a non-empty vector"),
+        ("fast", {}, "running must be real numbers"),
         ([1.0], {"model": "exact"}, "speed-scaled"),
         ([1.0], {"model": "decomposition"}, "speed-scaled"),
     ],

@@ -178,7 +178,8 @@ def test_a_percentile_lies_between_those_at_the_greatest_and_the_least_speed(pol
     many = work is TIDES and isinstance(policy, DP)  # states at the higher load
     for fraction in (0.2,) if work is GIANTS else (0.2, 0.5 if many else 0.7):
         rate = fraction * capacity(policy, SMALL, work)
-        solved = predict(policy, SMALL, work, arrival_rate=rate).solved
+        model = "time-sharing" if isinstance(policy, TS) else "auto"
+        solved = predict(policy, SMALL, work, arrival_rate=rate, model=model).solved
         law, running = response_of(solved).law, solved.queue.running
         own = next(own_demands(solved))
         low, high = (side(solved_wait(solved), running, own) for side in (fastest, slowest))

@@ -130,3 +130,16 @@ class TestTurnsOfBurstsWithLaws:
     def test_are_not_where_it_is_large(self):
         answer = predict("TS(4,1;M=4)", System(8, 2), self.WORK, load=0.5)
         assert answer.method == "approximate"
+
+    def test_have_a_law_of_the_response_as_well(self):
+        answer = predict("TS(1,1;M=2)", System(4, 2), self.WORK, load=0.5)
+        assert answer.response.method == "approximate"
+        assert answer.response.mean == pytest.approx(answer.mean_response, rel=1e-9)
+        assert answer.response.percentile(0.95) == pytest.approx(answer.percentile(0.95), rel=1e-6)
+
+
+def test_jobs_behind_a_long_transfer_have_a_law_of_the_response():
+    work = Workload.from_scv(Program([Phase(io=1.0, cpu=3.0)]), demand_scv=30.0)
+    answer = predict("SP(4,2)", System(8, 2, disk_discipline="fcfs"), work, load=0.3)
+    assert answer.model == "disk-classes"
+    assert answer.response.percentile(0.99) == pytest.approx(answer.percentile(0.99), rel=1e-6)

@@ -265,12 +265,17 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     if described_times(solved) is not None:
         return response_of(solved).percentile(q)
     if solved.built.model.followed_by or _cut_in_two(solved):
-        other, held_up = _stand_in(solved), solved.built.held_up
-        if held_up > 0.0:
-            longer = max(_mean(solved) - _mean(other), 0.0)
-            return _percentile(other, q, memory, (min(longer / held_up, 1.0), held_up))
+        other = _stand_in(solved)
+        if solved.built.held_up > 0.0:
+            return _percentile(other, q, memory, _few_held_up(solved, other))
         return percentile_of(other, q, memory=memory) * (_mean(solved) / _mean(other))
     return _percentile(solved, q, memory)
+
+
+def _few_held_up(solved: SolvedQueue, other: SolvedQueue) -> tuple[float, float]:
+    """The part of the jobs that is held up, and for how many seconds, for the mean of the model."""
+    longer = max(_mean(solved) - _mean(other), 0.0)
+    return min(longer / solved.built.held_up, 1.0), solved.built.held_up
 
 
 def has_exact_percentiles(solved: SolvedQueue) -> bool:
@@ -416,10 +421,12 @@ def _response(
     In `seconds` less than are begun unasked the nearest law of the job itself, or none.
     """
     queue = _checked(solved).queue
-    if _cut_in_two(solved):
+    if solved.built.model.followed_by or _cut_in_two(solved):
         other = _stand_in(solved)
-        time = _response(other, truncation, memory, share)
-        return replace(time, law=_slower(time.law, _mean(solved) / _mean(other)), method=solved.method)
+        time = replace(_response(other, truncation, memory, share), method=APPROXIMATE)
+        if solved.built.held_up > 0.0:
+            return _held_up(time, _few_held_up(solved, other))
+        return replace(time, law=_slower(time.law, _mean(solved) / _mean(other)))
     if queue.running.staged is not None:
         law, bound = staged_response(
             queue,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import isfinite
 
 #: From so many seconds on a unit is used, with its length in seconds. Two of a unit before it is
@@ -117,10 +118,51 @@ def allotment_in_words(base: tuple[float, float]) -> str:
     """
     if base == (1.0, 1.0):
         return "one processor and one disk"
-    counted = (
-        f"{n:g} {noun}{'' if n == 1 else 's'}" for n, noun in zip(base, ("processor", "disk"), strict=True)
-    )
-    return " and ".join(counted)
+    return " and ".join(map(counted, base, ("processor", "disk")))
+
+
+def counted(number: float, noun: str) -> str:
+    """Return "1 disk", "2 disks".
+
+    Parameters
+    ----------
+    number : float
+        How many.
+    noun : str
+        Of one of them.
+    """
+    return f"{number:g} {plural(noun, number)}"
+
+
+def plural(noun: str, number: float) -> str:
+    """Return a noun as it stands behind a number.
+
+    Parameters
+    ----------
+    noun : str
+        Of one.
+    number : float
+        How many.
+
+    Examples
+    --------
+    >>> plural("disk", 1), plural("process", 2)
+    ('disk', 'processes')
+    """
+    if number == 1:
+        return noun
+    return f"{noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def label_width(labels: Iterable[str]) -> int:
+    """Return how wide the column of a table is that has policies by their labels.
+
+    Parameters
+    ----------
+    labels : iterable of str
+        Of its rows.
+    """
+    return max([14, *map(len, labels)])
 
 
 def of_base(base: tuple[float, float]) -> str:

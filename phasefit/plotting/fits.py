@@ -213,9 +213,8 @@ def ccdf(report: DrawnReport, *, ax: Axes | None = None, level: float = 0.95) ->
         at = _thinned(report.data)
         survival, shown = 1.0 - report.data.cdf[at], report.data.values[at] > 0.0
         values = report.data.values[at][shown]
-        before = survival[~shown].min(
-            initial=1.0
-        )  # falls from there at the first value, and to none at the last
+        # falls from there at the first value, and to none at the last
+        before = survival[~shown].min(initial=1.0)
         above = np.append([before] * bool(values.size), np.maximum(survival[shown], floor))
         ax.step(np.append(values[:1], values), above, where="post", c=BLUE, label="data")
     ax.plot(x[fitted > floor], fitted[fitted > floor], c=RED, label="fit")

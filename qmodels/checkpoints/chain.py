@@ -215,9 +215,8 @@ def _ending(stages: _Stages, states: NDArray[np.int64], speed: Array, steps: lis
     ended, hit = len(here[0]), len(here[0]) + 1
     at[here] = np.arange(ended)
     stage, state = here
-    none = np.zeros(ended)
     rows, columns = [at[here], at[here]], [np.full(ended, ended), np.full(ended, hit)]
-    rates = [stages.written[stage] * speed[state], none + stages.own[:, ~stages.writing].sum(axis=1)[stage]]
+    rates = [stages.written[stage] * speed[state], stages.own[:, ~stages.writing].sum(axis=1)[stage]]
     for s in np.flatnonzero(stages.writing):
         for a, b, some, to, rate in steps:
             others = states[some, a] - (a == s)

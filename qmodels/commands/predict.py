@@ -17,6 +17,7 @@ from qmodels.commands.log_options import say_of_log
 from qmodels.commands.options import MaxBytes, check_load
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
+from qmodels.words import label_width
 
 if TYPE_CHECKING:
     from qmodels.io.scenario import Scenario
@@ -159,7 +160,7 @@ def _predict(
     ties, why = _ties(found, chosen, loads, plan)
     fitted = plan.workload.fitted
     of_data = f" {OF_DATA:>{WIDE}}" if fitted else ""
-    wide = max([14, *(len(row["policy"]) for row in rows)])
+    wide = label_width(row["policy"] for row in rows)
     typer.echo(f"{'policy':<{wide}} {'load':>6} {'response [s]':>14}{of_data} {'jobs':>10} method")
     for key, row in zip(shown, rows, strict=True):
         line = f"{row['policy']:<{wide}} {row['load']:>6.3g} "

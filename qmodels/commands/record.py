@@ -10,6 +10,7 @@ import typer
 
 from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, print_json
+from qmodels.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +83,7 @@ def _said(found: Recording, output: Path, storage: bool) -> Iterator[str]:
     seconds = trace.end - trace.start
     io = float(seconds[trace.is_io].sum())
     computed = float(seconds[~trace.is_io].sum())
-    processes = f"{found.processes} process{'' if found.processes == 1 else 'es'}"
+    processes = f"{found.processes} {plural('process', found.processes)}"
     yield (
         f"{output}: {trace.duration:.4g} s, {processes}, of which at most "
         f"{trace.processes} worked at once; {io:.4g} s of I/O and {computed:.4g} s of computation "

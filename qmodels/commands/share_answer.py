@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from qmodels.storage import Batches, NextSharedRun, SharedRuns, ShareForecast
 from qmodels.storage.come_and_go import ComeAndGo
 from qmodels.storage.forecast import PERCENTILES
-from qmodels.words import in_words
+from qmodels.words import in_words, plural
 
 if TYPE_CHECKING:
     from qmodels.pages.report import Report
@@ -244,4 +244,4 @@ def _alone(forecast: ShareForecast) -> float:
 
 
 def _programs(number: int) -> str:
-    return f"{number} program{'' if number == 1 else 's'}"
+    return f"{number} {plural('program', number)}"

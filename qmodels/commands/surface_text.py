@@ -16,7 +16,7 @@ from qmodels.programs.allotments import PricedAllotment
 from qmodels.programs.scaling import Forecast
 from qmodels.programs.scaling.forecast import CONTRADICTED
 from qmodels.programs.superlinear import superlinear
-from qmodels.words import allotment_in_words, of_base
+from qmodels.words import allotment_in_words, counted, of_base, plural
 
 Array = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ def _rivals(found: Answer) -> str:
     names = ("p", "forecast", "from", "to", *found.rivals, "measured")
     widths = [7, 10, 10, 10, *(max(10, len(name) + 2) for name in found.rivals), 10]
     columns = ["processors", "time", "time_low", "time_high", *found.rivals, "measured_time"]
-    disks = _some(found.beside.disks[0], "disk")
+    disks = counted(found.beside.disks[0], "disk")
     lines = [
         f"seconds by simple forms through the runs on {disks}, beside the forecast",
         "".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True)),
@@ -83,7 +83,7 @@ def _title(subject: Subject) -> str:
         return subject.name
     seconds, io = float(program.mean_time(*subject.base)), float(program.mean_io(*subject.base))
     share = 100 * io / seconds
-    phases = f"{program.mean_phases:.6g} phase{'' if program.mean_phases == 1 else 's'}"
+    phases = f"{program.mean_phases:.6g} {plural('phase', program.mean_phases)}"
     where = allotment_in_words(subject.base)
     return f"{subject.name}: {phases}, {seconds:.6g} s on {where}, {share:.3g} % of it I/O"
 
@@ -256,7 +256,7 @@ def _priced(one: PricedAllotment) -> str:
 
 
 def _range(low: float, high: float, noun: str) -> str:
-    return _some(low, noun) if low == high else f"{low:g} to {_some(high, noun)}"
+    return counted(low, noun) if low == high else f"{low:g} to {counted(high, noun)}"
 
 
 def _among(found: Answer) -> str:
@@ -265,8 +265,8 @@ def _among(found: Answer) -> str:
     given = wanted.only_these_processors, wanted.only_these_disks
     among = {
         (True, True): "those",
-        (True, False): f"those processors and up to {_some(wanted.disks[-1], 'disk')}",
-        (False, True): f"up to {_some(wanted.processors[-1], 'processor')} and those disks",
+        (True, False): f"those processors and up to {counted(wanted.disks[-1], 'disk')}",
+        (False, True): f"up to {counted(wanted.processors[-1], 'processor')} and those disks",
         (False, False): f"up to {_units(*_largest(wanted))}",
     }[given]
     sought = found.sought
@@ -296,8 +296,4 @@ def _largest(wanted: Wanted) -> tuple[float, float]:
 
 
 def _units(processors: float, disks: float) -> str:
-    return f"{_some(processors, 'processor')} and {_some(disks, 'disk')}"
-
-
-def _some(number: float, what: str) -> str:
-    return f"{number:g} {what}{'' if number == 1 else 's'}"
+    return f"{counted(processors, 'processor')} and {counted(disks, 'disk')}"

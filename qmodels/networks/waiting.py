@@ -37,8 +37,21 @@ class Wait:
         leave : (n, o) ndarray
             Rates of completions, by the occupancy that they leave.
         """
-        done = np.tile(leave, (self.exits.size // len(leave), 1))
-        return np.asarray(done * (self.exits / done.sum(axis=1).clip(min=1e-300))[:, None])
+        return ends_by(self.exits, leave)
+
+
+def ends_by(exits: Array, leave: Array) -> Array:
+    """Return rates of the end of a wait, (w, o), by what a completion leads to.
+
+    Parameters
+    ----------
+    exits : (w,) ndarray
+        Rates of the end of the wait.
+    leave : (n, o) ndarray
+        Rates of completions, by the occupancy that they leave and what they lead to.
+    """
+    done = np.tile(leave, (exits.size // len(leave), 1))
+    return np.asarray(done * (exits / done.sum(axis=1).clip(min=1e-300))[:, None])
 
 
 def kinds_of_arrivals(process: MAP) -> tuple[Array, Array]:

@@ -14,14 +14,13 @@ from qmodels.errors import ModelError
 from qmodels.pages.page import page_with_scripts, script_policy, script_safe
 from qmodels.plotting.style import (
     checked_points,
-    counted,
     map_colours,
     plain_text,
     spread_indices,
 )
 from qmodels.plotting.surface_maps import Surface, check_grid
 from qmodels.plotting.surfaces import best_within, height, on_grid, reaches_beyond
-from qmodels.words import allotment_in_words, plain_number
+from qmodels.words import allotment_in_words, counted, plain_number
 
 _MOST_LINES: Final = 64  # of the grid, each way: a page of some hundred kilobytes
 _MOST_RIBS: Final = 24  # of the body, each way: it is turned while one looks

@@ -15,13 +15,13 @@ from qmodels.plotting.style import (
     BLUE,
     ORANGE,
     axes_or_new,
-    counted,
     merged_intervals,
     rectangles,
     set_legend,
     set_title,
 )
 from qmodels.plotting.traces import Traced, trace_diagram
+from qmodels.words import counted
 
 _MOST_BRACKETS = 12
 _PIXELS = 2000  # gaps narrower than the span over this cannot be seen

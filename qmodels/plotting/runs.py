@@ -19,13 +19,13 @@ from qmodels.plotting.style import (
     PURPLE,
     axes_or_new,
     checked_points,
-    counted,
     set_legend,
     set_log2_ticks,
     set_plain_log_ticks,
     set_title,
     spread_indices,
 )
+from qmodels.words import counted
 
 _CURVES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "D"), (PURPLE, "^"))
 _POINTS = 49  # of a curve

@@ -47,7 +47,6 @@ __all__ = [
     "checked_points",
     "clock_unit",
     "contour_levels",
-    "counted",
     "map_colours",
     "merged_intervals",
     "outlined",
@@ -160,19 +159,6 @@ def outlined(colour: str = "#333333", width: float = 2.0) -> list[Any]:
         Points.
     """
     return [withStroke(linewidth=width, foreground=colour)]
-
-
-def counted(number: float, noun: str) -> str:
-    """Return "1 disk", "2 disks".
-
-    Parameters
-    ----------
-    number : float
-        How many.
-    noun : str
-        Of one of them.
-    """
-    return f"{number:g} {noun}{'' if number == 1 else 's'}"
 
 
 def plain_text(name: str, most: int = 60) -> str:

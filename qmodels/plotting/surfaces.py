@@ -18,14 +18,13 @@ from qmodels.plotting.style import (
     RED,
     axes_or_new,
     checked_points,
-    counted,
     outlined,
     set_log2_ticks,
     set_title,
     spread_indices,
 )
 from qmodels.plotting.surface_maps import Surface, check_grid, draw_map, draw_star
-from qmodels.words import of_base
+from qmodels.words import counted, of_base
 
 if TYPE_CHECKING:
     from mpl_toolkits.mplot3d import Axes3D  # type: ignore[import-untyped]

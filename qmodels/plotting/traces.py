@@ -19,12 +19,12 @@ from qmodels.plotting.style import (
     RED,
     SKY,
     axes_or_new,
-    counted,
     merged_intervals,
     rectangles,
     set_legend,
     set_title,
 )
+from qmodels.words import counted
 
 _MOST_LANES = 200  # of 5 in. at 150 dpi
 _PIXELS = 500  # narrower bars may fall between the points of the screen

@@ -17,7 +17,6 @@ from qmodels.plotting.style import (
     axes_or_new,
     checked_points,
     contour_levels,
-    counted,
     outlined,
     plain_tick,
     set_title,
@@ -31,7 +30,7 @@ from qmodels.plotting.surface_maps import (
     label_axes,
 )
 from qmodels.plotting.surfaces import best_within, draw_box, reaches_beyond
-from qmodels.words import allotment_in_words
+from qmodels.words import allotment_in_words, counted
 
 _EFFICIENCIES = np.array([1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90], dtype=float)  # per cent
 

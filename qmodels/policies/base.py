@@ -20,6 +20,7 @@ from qmodels.networks import disk_group_throughput
 from qmodels.policies.system import Arrangement, System, Workload, whole_sizes
 from qmodels.programs import AbstractProgram, Program, WorkloadMix
 from qmodels.registry import Registry
+from qmodels.words import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,7 +215,7 @@ def sizes_in_words(units: int, partitions: int, noun: str, first: int | None = N
     ('21 or 22 processors', '3 disks')
     """
     sizes = sorted({int(size) for size in whole_sizes(units, partitions, first)})
-    return f"{' or '.join(map(str, sizes))} {noun}{'' if sizes[-1] == 1 else 's'}"
+    return f"{' or '.join(map(str, sizes))} {plural(noun, sizes[-1])}"
 
 
 def disks_in_words(partitions: int, disk_partitions: int, system: System) -> str:
@@ -432,7 +433,7 @@ def _check_partitions(label: str, what: str, partitions: int, units: int, least:
     whole_number(f"{label}: {what} partitions", partitions, least=1)
     if units // partitions < least:
         raise ModelError(
-            f"{label}: {partitions} {what} partitions of {units} {what}{'' if units == 1 else 's'} leave "
+            f"{label}: {partitions} {what} partitions of {units} {plural(what, units)} leave "
             f"{units // partitions} each, fewer than the least allotment of {least}; "
             + (f"use 1 to {units // least} partitions" if units >= 2 * least else "use 1 partition")
         )

@@ -6,7 +6,7 @@ import numpy as np
 
 from qmodels.programs.model import AbstractProgram
 from qmodels.programs.speedup import SpeedupSurface
-from qmodels.words import allotment_in_words
+from qmodels.words import allotment_in_words, counted
 
 #: A speedup this much above the number of processors is worth a word: every disk more than one
 #: makes a single processor a little faster than itself.
@@ -61,16 +61,16 @@ speedup is against one processor and one disk, and the I/O is 8 times as fast on
     io = _times_as_fast(float(program.mean_io(*base)), float(program.mean_io(p, d)))
     share = p / base[0]
     if io > share * _MORE:
-        reasons.append(f"the I/O is {io:.3g} times as fast on {_counted(d, 'disk')}")
+        reasons.append(f"the I/O is {io:.3g} times as fast on {counted(d, 'disk')}")
     if cpu > share * _MORE:
         reasons.append(
             f"the computation takes {cpu / share:.3g} times the processor-seconds on "
-            f"{_counted(base[0], 'processor') if base[0] > 1.0 else 'one processor'} "
+            f"{counted(base[0], 'processor') if base[0] > 1.0 else 'one processor'} "
             f"that it takes on {p:g}, as where a program is slowed on few processors"
         )
     return (
-        f"A speedup of {surface.speedup[at]:.3g} on {_counted(p, 'processor')} and "
-        f"{_counted(d, 'disk')} is more than the processors alone could give: speedup is against "
+        f"A speedup of {surface.speedup[at]:.3g} on {counted(p, 'processor')} and "
+        f"{counted(d, 'disk')} is more than the processors alone could give: speedup is against "
         f"{allotment_in_words(base)}, and {' and '.join(reasons)}."
     )
 
@@ -78,7 +78,3 @@ speedup is against one processor and one disk, and the I/O is 8 times as fast on
 def _times_as_fast(on_one: float, on_many: float) -> float:
     """Return how many times as fast; 0 where there is nothing to do."""
     return on_one / on_many if on_many > 0.0 else 0.0
-
-
-def _counted(number: float, noun: str) -> str:
-    return f"{number:g} {noun}{'' if number == 1 else 's'}"

@@ -14,6 +14,7 @@ from phasefit.checks import boolean, real_array
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
 from qmodels.programs.quantities import LARGEST, positive
+from qmodels.words import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -305,7 +306,7 @@ class Trace(Result):
         """Return a summary as text: what the trace holds, and what was noticed."""
         io = self.is_io
         lines = [
-            f"{self.processes} process{'' if self.processes == 1 else 'es'} for {self.duration:.6g} s",
+            f"{self.processes} {plural('process', self.processes)} for {self.duration:.6g} s",
             f"{np.count_nonzero(io)} segments of I/O by {np.unique(self.rank[io]).size} of them, "
             f"{np.count_nonzero(~io)} of computation",
         ]

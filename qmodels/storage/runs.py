@@ -11,6 +11,7 @@ import numpy as np
 from phasefit.arrays import Array
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
+from qmodels.words import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -195,7 +196,7 @@ class SharedRuns(Result):
 
 
 def _programs(number: int) -> str:
-    return f"{number} program{'' if number == 1 else 's'}"
+    return f"{number} {plural('program', number)}"
 
 
 def _times(name: str, number: object, values: object) -> Array:

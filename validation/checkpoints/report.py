@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from qmodels.pages.report import Grid, Picture, Report, Section
-from qmodels.words import in_words
+from qmodels.words import in_words, plural
 from validation.analysis.comparison import Comparison
 from validation.checkpoints.ways import MOST_THAT_FIT, TOLERATED, CheckpointStudy, Way
 
@@ -189,7 +189,7 @@ def _subtitle(study: CheckpointStudy) -> str:
 
 
 def _jobs(number: int) -> str:
-    return f"{number} job{'' if number == 1 else 's'}"
+    return f"{number} {plural('job', number)}"
 
 
 def _bytes(number: float) -> str:

@@ -11,6 +11,7 @@ import typer
 from qmodels.commands.answers import AsJson, print_json
 from qmodels.commands.choices import FIDELITIES, SIDES, choice
 from qmodels.errors import ModelError
+from qmodels.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -74,7 +75,7 @@ def _mesh(
     each = place.nodes // jobs if size is None else size
     if each < 1 or each * jobs > place.nodes:
         raise ModelError(
-            f"{jobs} job{'' if jobs == 1 else 's'} of {max(each, 1)} nodes do not fit the {place.nodes} "
+            f"{jobs} {plural('job', jobs)} of {max(each, 1)} nodes do not fit the {place.nodes} "
             f"nodes of the mesh"
         )
     if fidelity != "worm" and (hop, buffer) != (1, 1):

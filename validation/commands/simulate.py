@@ -12,6 +12,7 @@ from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, Workers, print_json, with_changes
 from qmodels.commands.options import MaxBytes, check_load
 from qmodels.commands.set_option import SetOption, say_changes
+from qmodels.words import label_width
 
 if TYPE_CHECKING:
     from qmodels.policies import AbstractPolicy
@@ -186,7 +187,7 @@ def _beside_in_table(found: Unrunnable, load: float, seed: int) -> dict[str, Any
 
 
 def _text(rows: list[dict[str, Any]]) -> str:
-    wide = max([14, *(len(row["policy"]) for row in rows)])
+    wide = label_width(row["policy"] for row in rows)
     head = f"{'policy':<{wide}} {'load':>6} {'response [s]':>13} {'±':>9} {'p95 [s]':>10} {'runs':>5}"
     lines = [head]
     for row in rows:

@@ -11,8 +11,7 @@ import pandas as pd
 
 from qmodels.pages.report import Drawn, Grid, Picture, Report, Section
 from qmodels.plotting.embedded import page_axes
-from qmodels.plotting.style import counted
-from qmodels.words import in_words, plain_number
+from qmodels.words import counted, in_words, plain_number
 from validation.analysis.estimates import Estimate
 from validation.analysis.sentences import against, estimated, legend, standings
 from validation.machine.history import History

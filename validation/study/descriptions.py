@@ -9,11 +9,10 @@ import numpy as np
 from phasefit import PhaseType
 from qmodels.io.scenario import Scenario
 from qmodels.io.scenario_reference import running_job
-from qmodels.plotting.style import counted
 from qmodels.policies.models.base import MODELS
 from qmodels.programs import SpeedupSurface
 from qmodels.programs.model import parts
-from qmodels.words import in_words, plain_number
+from qmodels.words import counted, in_words, plain_number
 from validation.study.checks import Check
 from validation.study.run import Study
 from validation.study.trial import MeshTrial

@@ -7,13 +7,12 @@ from math import inf
 
 import numpy as np
 
-from qmodels.plotting.style import counted
 from qmodels.policies import AbstractPolicy
 from qmodels.policies.base import running_jobs
 from qmodels.policies.choice.ranking import TIE, RankedPolicy
 from qmodels.policies.choice.recommendation import within_what
 from qmodels.policies.methods import EXACT, exact_for_its_laws
-from qmodels.words import in_words
+from qmodels.words import counted, in_words, plural
 from validation.study.headlines import Headline, headlines, near_saturation
 from validation.study.run import Study
 from validation.trial.agreement import DECISIVE_PRECISION
@@ -307,7 +306,7 @@ def _limit(study: Study, policy: AbstractPolicy) -> str:
     load = study.capacities[policy.label] / study.bound
     said = (
         f"{policy.label} carries at most load {load:.2f}: at its limit {jobs} jobs run, each on "
-        f"{p:.3g} processors and a group of {d:.3g} disk{'' if d == 1 else 's'}"
+        f"{p:.3g} processors and a group of {d:.3g} {plural('disk', d)}"
     )
     name, busy = max(("processors", processors), ("disks", disks), key=lambda item: item[1])
     if busy >= _BUSY:

@@ -24,14 +24,13 @@ from qmodels.plotting.style import (
     ORANGE,
     PURPLE,
     RED,
-    counted,
     set_legend_below,
     set_plain_log_ticks,
     set_title,
 )
 from qmodels.policies import AbstractPolicy
 from qmodels.policies.methods import exact_for_its_laws
-from qmodels.words import allotment_in_words, unit_of
+from qmodels.words import allotment_in_words, counted, unit_of
 from validation.analysis.plotting import draw_estimates
 from validation.study.checks import Check
 from validation.study.findings import headline_policies

@@ -13,10 +13,9 @@ from qmodels.io.outputs import output_folder
 from qmodels.pages.page import NO_SCRIPTS
 from qmodels.pages.report import PAGE, Report
 from qmodels.pages.surface import FRAME_POLICY, measured_rows, surface_page
-from qmodels.plotting.style import counted
 from qmodels.policies.choice.ranking import BEST, TIE
 from qmodels.programs.superlinear import superlinear
-from qmodels.words import in_words, plain_number
+from qmodels.words import counted, in_words, plain_number
 from validation.study.descriptions import assumptions, tail_doubt
 from validation.study.findings import findings, limits_of_repartitioning, meanings
 from validation.study.headlines import near_saturation

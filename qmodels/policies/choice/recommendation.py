@@ -33,6 +33,7 @@ from qmodels.policies.methods import APPROXIMATE, EXACT, EXACT_FOR_FITTED
 from qmodels.policies.prediction import Prediction, chosen_rate, predict
 from qmodels.policies.system import System, Workload
 from qmodels.progress import Progress, no_progress
+from qmodels.words import label_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +89,7 @@ class Recommendation(Result):
     def table(self, most: int = 12) -> str:
         """The sentence and the first rows."""
         names = list(dict.fromkeys([self.objective.name, *(c.quantity.name for c in self.constraints)]))
-        wide = max([14, *(len(row.label) for row in self.rows[:most])])
+        wide = label_width(row.label for row in self.rows[:most])
         head = f"{'policy':<{wide}}" + "".join(f"{_headed(name):>20}" for name in names)
         lines = [self.reason, "", f"{head}  {'error':>7}  status"]
         for row in self.rows[:most]:

@@ -14,7 +14,7 @@ from phasefit import MomentsAdjustedWarning, PhaseType, match_moments
 from qmodels.markov import QBDSolution
 from qmodels.markov.doubling import TRAPPED
 from qmodels.markov.elimination import Factors, factor
-from qmodels.networks.waiting import kinds_of_arrivals, waiting_rates
+from qmodels.networks.waiting import ends_by, kinds_of_arrivals, waiting_rates
 from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain
 
 Array = NDArray[np.float64]
@@ -75,8 +75,7 @@ def crowd_response(
     at_once = np.array([arriving @ seen[k] @ starts[levels[k]] for k in range(c)])
     start, jumps, exits = waiting_rates(chain, queue.busy, arrivals)
     leave, whole = centre.leave[levels[c], levels[c - 1]], waits_are_whole(queue)
-    ends = np.tile(leave @ starts[levels[c - 1]], (exits.size // leave.shape[0], 1))
-    ends *= (exits / ends.sum(axis=1).clip(min=1e-300))[:, None]
+    ends = ends_by(exits, leave @ starts[levels[c - 1]])
     factors = factor(jumps, exits, trapped=TRAPPED)
     waited = start @ factors.solve(ends)
     if not whole:
@@ -178,7 +177,7 @@ def _kinds(
         return [_of_a_law(own or law, every, float(chance @ number), speeds, others)]
     staged = running.staged
     assert staged is not None
-    there = np.where(np.isfinite(staged.ways.counts), staged.ways.counts, 0.0)
+    there = staged.ways.counts.astype(float)
     speeds = _ratios(sums(there * staged.speeds), sums(there))
     jumps = staged.jumps[1:].copy()
     jumps[:, range(staged.order), range(staged.order)] = 0.0

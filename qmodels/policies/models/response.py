@@ -303,16 +303,19 @@ def _percentile(
     most = asked if share.size and asked < 1.0 - 100.0 * TRUNCATION else None
     if most is None or memory is not None or solved.built.exact:
         return _held_up(_response(solved, TRUNCATION, memory, most), held_up).percentile(q)
+
+    def in_a_crowd() -> TimeLaw:
+        return _held_up(_in_a_crowd(solved, next(own_demands(solved))), held_up)
+
     try:
         time = _held_up(_response(solved, TRUNCATION, memory, most, _QUICK), held_up)
-        large = isinstance(time.law, SojournLaw) and time.law.order > _LARGE
     except MemoryBudgetError:
-        time, large = _held_up(_in_a_crowd(solved, next(own_demands(solved))), held_up), False
-    if large:
-        assert isinstance(time.law, SojournLaw)
-        among = _held_up(_in_a_crowd(solved, next(own_demands(solved))), held_up)
-        if time.law.work_until(float(among.percentile(most))) > _LONG:
-            time = among
+        return in_a_crowd().percentile(q)
+    law = time.law
+    if isinstance(law, SojournLaw) and law.order > _LARGE:
+        among = in_a_crowd()
+        if law.work_until(float(among.percentile(most))) > _LONG:
+            return among.percentile(q)
     return time.percentile(q)
 
 

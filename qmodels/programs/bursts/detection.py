@@ -15,6 +15,7 @@ from qmodels.errors import ModelError
 from qmodels.programs.bursts.intervals import running_ends, runs, unions, work_done
 from qmodels.programs.quantities import LARGEST, positive
 from qmodels.programs.traces import UNKNOWN, Trace
+from qmodels.words import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,7 +136,7 @@ class Bursts(Result):
         of = "the program" if self.by == "program" else "single processes"
         total, inside = float(self.seconds.sum()), float(self.pauses.sum())
         lines = [
-            f"{len(self)} burst{'' if len(self) == 1 else 's'} of {of} at a gap of {self.gap:.4g} s: "
+            f"{len(self)} {plural('burst', len(self))} of {of} at a gap of {self.gap:.4g} s: "
             f"{total:.6g} s, {100 * self.io_share:.3g} % of the run",
             f"pauses inside bursts, below the gap: {inside:.6g} s",
         ]

@@ -16,6 +16,7 @@ from qmodels.programs.bursts.detection import SHORTEST_GAP, By, operations
 from qmodels.programs.bursts.intervals import unions
 from qmodels.programs.quantities import LARGEST
 from qmodels.programs.traces import Trace
+from qmodels.words import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +76,7 @@ class GapSensitivity(Result):
         ]
         if self.plateau is not None:
             low, high = self.plateau
-            bursts = f"{self.plateau_bursts} burst{'' if self.plateau_bursts == 1 else 's'}"
+            bursts = f"{self.plateau_bursts} {plural('burst', self.plateau_bursts)}"
             lines.append(f"widest plateau: {bursts} from {low:.4g} to {high:.4g} s")
         return "\n".join(lines)
 

@@ -35,6 +35,7 @@ from qmodels.programs.scaling.next_run import RANKINGS, NextRun, Ranking, rank_r
 from qmodels.programs.scaling.posterior import Posterior
 from qmodels.programs.scaling.sizes import Size
 from qmodels.programs.speedup import SpeedupSurface, speedup_surface
+from qmodels.words import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -438,7 +439,7 @@ class FittedProgram(Result):
         """Return the components as text, and below them what the runs cannot tell."""
         lines = [
             f"{c.label}: {c.formula} s (probability {c.probability:.2g}); noise {100 * c.sigma:.2g} % "
-            f"over {c.runs} runs on {c.allotments} allotment{'' if c.allotments == 1 else 's'}"
+            f"over {c.runs} runs on {c.allotments} {plural('allotment', c.allotments)}"
             for c in self.components
         ]
         if self.size is not None:

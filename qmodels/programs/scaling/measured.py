@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from phasefit.arrays import Array
 from qmodels.programs.scaling.misfit import Misfit
 from qmodels.programs.scaling.posterior import Posterior
+from qmodels.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,17 +97,13 @@ class Measured:
         off = np.log(self.seconds / fitted)
         worst = places[np.argsort(-np.abs(off[places]), kind="stable")]
         shown = [
-            f"{self.seconds[k]:.4g} s on {_listed(self.processors[k], 'processor')} and "
-            f"{_listed(self.disks[k], 'disk')}, where the law has {fitted[k]:.4g} s"
+            f"{self.seconds[k]:.4g} s on {counted(self.processors[k], 'processor')} and "
+            f"{counted(self.disks[k], 'disk')}, where the law has {fitted[k]:.4g} s"
             for k in worst[:_SHOWN]
         ]
         if worst.size > _SHOWN:
-            shown.append(f"{_listed(worst.size - _SHOWN, 'allotment')} more")
+            shown.append(f"{counted(worst.size - _SHOWN, 'allotment')} more")
         return (f"Runs contradict every smooth law: {'; '.join(shown)}.",)
-
-
-def _listed(number: float, noun: str) -> str:
-    return f"{number:g} {noun}{'' if number == 1 else 's'}"
 
 
 def measured_runs(frame: pd.DataFrame, posteriors: Sequence[Posterior], misfit: Misfit) -> Measured:

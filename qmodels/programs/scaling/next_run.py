@@ -17,6 +17,7 @@ from qmodels.programs.scaling.discrepancy import Margin, doublings_outside
 from qmodels.programs.scaling.identifiability import Design
 from qmodels.programs.scaling.measured import SHORTEST
 from qmodels.programs.scaling.posterior import Posterior
+from qmodels.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -265,17 +266,13 @@ def _factor_text(variance: float) -> str:
     return f"a factor of {ratio:.2g}"
 
 
-def _listed(number: float, noun: str) -> str:
-    return f"{number:g} {noun}{'' if number == 1 else 's'}"
-
-
 def _advice(
     ranked: NextRun, posteriors: Sequence[Posterior], designs: Sequence[Design], work: float | None
 ) -> str:
     p, d = ranked.best
     size = "" if work is None else f"of work {work:.6g} "
     run = (
-        f"Make the next run {size}on {_listed(p, 'processor')} and {_listed(d, 'disk')} "
+        f"Make the next run {size}on {counted(p, 'processor')} and {counted(d, 'disk')} "
         f"({ranked.core_seconds[0]:.4g} core-seconds)"
     )
     if ranked.settles[0] > 0:

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 from qmodels.policies.choice.objectives import Quantity
 from qmodels.policies.choice.ranking import TIE, RankedPolicy, overlap
 from qmodels.policies.methods import NOT_STATED
-from qmodels.words import in_words
+from qmodels.words import in_words, label_width
 from validation.study.what_if.axes import Axis
 from validation.study.what_if.cells import Cell
 
@@ -247,7 +247,7 @@ def text_of(found: Answers) -> str:
     head += f"{'money':>10}" if found.prices else ""
     unit = f" [{found.objective.unit}]" if found.objective.unit else ""
     shown = found.cells[:_MOST_ROWS]
-    label = max([14, *(len(cell.best.label) for cell in shown if cell.best is not None)])
+    label = label_width(cell.best.label for cell in shown if cell.best is not None)
     lines = [f"{head}  {'best policy':<{label}}{found.objective.name + unit:>20} {'error':>7}  as good"]
     lines += [_line(names, cell, label).rstrip() for cell in shown]
     if len(found.cells) > _MOST_ROWS:

@@ -69,14 +69,14 @@ def test_jobs_of_one_burst_have_no_rounds_to_share(bursts):
     work = Workload(equal_bursts(bursts, 0.2, 0.8))
     machine = machine_of(TS(2, 1, 3), System(2, 1), work)
     step = machine.partitions(1.0)
-    found = with_lasting_sizes(machine, work.demand, None, step)
+    found = with_lasting_sizes(machine, work.demand, step)
     if bursts == 1:
         assert found is step
         return
     assert np.abs(found.loss[1:-1, 1:] / step.loss[1:-1, 1:] - 1.0).max() > 0.05 * (1.0 - 1.0 / bursts)
     assert np.array_equal(found.loss[-1], step.loss[-1])  # while jobs wait
     saturated = machine.partitions(None)
-    assert with_lasting_sizes(machine, work.demand, None, saturated) is saturated
+    assert with_lasting_sizes(machine, work.demand, saturated) is saturated
 
 
 #: Transfer of a job, scv of its demand, policy, disks, rate, and what eight runs of 100,000 jobs gave: mean

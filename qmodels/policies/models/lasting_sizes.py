@@ -9,6 +9,7 @@ of one half.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -16,29 +17,32 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from phasefit import PhaseType
+from phasefit import MAP, PhaseType
+from qmodels.markov import solve_qbd
+from qmodels.networks.sizes import queue_seconds
 from qmodels.policies.models.partition_occupancy import PartitionLoads
+from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain
 from qmodels.policies.models.sized_jobs import two_sizes
 from qmodels.policies.models.time_sharing_loads import Machine, Partitions
 from qmodels.policies.models.turns import mixed_speeds, partition_classes
 
 Array = NDArray[np.float64]
 
-#: Demands of a larger scv are followed by their branches alone: how partitions get on then goes by which
-#: of them have a large job, for long. Chosen by looking at simulated systems, see `tests.campaigns`.
-_MOST_VARIABLE: Final = 3.0
+#: Second and third moment of the sizes of one branch, which is exponential, of mean one.
+_OF_A_BRANCH: Final = 2.0, 6.0
 #: Starts on a partition, over the most on any, below which it is taken to be as good as never full.
 _HARDLY: Final = 1e-9
 #: Part by which a mean number may be more and still be the same but for rounding.
 _SAME: Final = 1.0 + 1e-9
 #: Load of full partitions up to which jobs behind them are counted.
 _FULL: Final = 1.0 - 1e-6
+#: Seconds that solving a chain may take, about, for the bound to be kept in it, and how often the part
+#: of the factor is found again: within some 2 % of the delay.
+_SECONDS, _STEPS = 0.2, 2
 Classes = tuple[tuple[float, float], tuple[float, float]]
 
 
-def with_lasting_sizes(
-    machine: Machine, demand: PhaseType, followed: PhaseType | None, step: Partitions
-) -> Partitions:
+def with_lasting_sizes(machine: Machine, demand: PhaseType, step: Partitions) -> Partitions:
     """Return what the partitions do where their jobs keep their sizes from burst to burst.
 
     Parameters
@@ -47,8 +51,6 @@ def with_lasting_sizes(
         Whose jobs take turns and have one program.
     demand : PhaseType
         Law of the sizes.
-    followed : PhaseType or None
-        The two branches by which the jobs are told apart afterwards, which say a part of this.
     step : Partitions
         As jobs that are all alike would leave them.
 
@@ -57,7 +59,7 @@ def with_lasting_sizes(
     The jobs of one partition are counted by two sizes that have the first three moments of the
     demand. What j of them complete in the mean, over what they would if each that ends were replaced,
     is the factor of j; while jobs wait they are replaced, and there it is one. How many jobs the
-    partitions hold is found once again with these factors, where all jobs have one speed. Jobs of
+    partitions hold is found once again with these factors. Jobs of
     one burst each have no rounds to share: the effect is taken as 1 - 1/n of it for n bursts, to which
     simulated systems of two bursts agree.
 
@@ -72,24 +74,85 @@ def with_lasting_sizes(
        *J. ACM* 27 (1980) 519-532.
     """
     sizes = two_sizes(demand.moment(2), demand.moment(3))
-    few_bursts, unlike = machine.phases <= 1.0, demand.scv > _MOST_VARIABLE
-    if len(sizes) < 2 or machine.level_of_detail > 1 or few_bursts or unlike or step.saturated:
+    if len(sizes) < 2 or not _in_rounds(machine, step):
         return step
-    part = 1.0 - 1.0 / machine.phases
     few, many = sizes
-    lasting: Classes = (few, many)
-    loads, factor = step.loads, 1.0 + part * (_pace(step.loads, step, lasting) - 1.0)
-    if followed is None:
-        factor = _bounded(factor, step)
-        found = machine.loads(step.cpu, step.arrival_rate, factor)
-        # rates without the factor again, which `loss` has
-        loads = replace(found, rate=np.concatenate([found.rate[:-1] / factor, found.rate[-1:]]))
-        factor = 1.0 + part * (_pace(loads, step, lasting) - 1.0)
-    else:
-        factor = factor / (1.0 + part * (_pace(loads, step, _branches(followed)) - 1.0))
-    factor = _bounded(factor, step)
-    loss = np.concatenate([step.loss[:-1] * factor, step.loss[-1:]])
-    return replace(step, loads=loads, loss=loss)
+    factor = _factor(machine, step, step.loads, (few, many))
+    found = machine.loads(step.cpu, step.arrival_rate, factor)
+    # rates without the factor again, which `loss` has
+    loads = replace(found, rate=np.concatenate([found.rate[:-1] / factor, found.rate[-1:]]))
+    factor = _factor(machine, step, loads, (few, many))
+    return replace(_slower(step, factor), loads=loads)
+
+
+def lasting_in_branches(
+    machine: Machine,
+    arrivals: PhaseType | MAP,
+    step: Partitions,
+    made: Callable[[Partitions], RunningChain],
+) -> RunningChain:
+    """Return the chain of jobs that are told apart by the branches of their demand and keep their sizes.
+
+    Parameters
+    ----------
+    machine : Machine
+        Whose jobs take turns and have one program.
+    arrivals : PhaseType or MAP
+    step : Partitions
+        As jobs that are all alike would leave them.
+    made : callable
+        The chain of the jobs on such partitions.
+
+    Notes
+    -----
+    What a chain of the branches leaves out are the sizes of the jobs of one branch, which are
+    exponential: see `with_lasting_sizes`, whose factor is found once. With unlike branches partitions
+    hold more jobs, and the same factor makes delays longer. So the bound on these is kept once more,
+    in the chain itself, where solving it takes no longer than `_SECONDS`.
+    """
+    plain = made(step)
+    if not _in_rounds(machine, step):
+        return plain
+    few, many = two_sizes(*_OF_A_BRANCH)
+    factor = _factor(machine, step, step.loads, (few, many))
+    slower = made(_slower(step, factor))
+    if queue_seconds(np.multiply(plain.sizes, arrivals.order)) > _SECONDS:
+        return slower
+    rate = step.arrival_rate
+    assert rate is not None
+    coming = arrivals.scale(1.0 / (rate * arrivals.mean))
+
+    def jobs(chain: RunningChain) -> float:
+        return solve_qbd(PolicyQueue(coming, chain).chain()).mean_level()
+
+    alone = rate / float((step.loads.number * step.loads.rate * step.loss)[1].sum())
+    least = jobs(plain)
+    most = alone + (least - alone) * _stretch(min(rate / plain.capacity, 1.0))
+    reached, part = jobs(slower), 0.0
+    if reached <= most * _SAME:
+        return slower
+    for _ in range(_STEPS):
+        # jobs rise ever faster with the part of the factor, so that chords end below the bound
+        part += (1.0 - part) * (most - least) / (reached - least)
+        slower = made(_slower(step, 1.0 + part * (factor - 1.0)))
+        least = jobs(slower)
+    return slower
+
+
+def _in_rounds(machine: Machine, step: Partitions) -> bool:
+    """Whether jobs meet the same others again."""
+    return machine.level_of_detail <= 1 and machine.phases > 1.0 and not step.saturated
+
+
+def _factor(machine: Machine, step: Partitions, loads: PartitionLoads, sizes: Classes) -> Array:
+    """By how much j jobs of these sizes are slower than they would be were each that ends replaced."""
+    part = 1.0 - 1.0 / machine.phases
+    return _bounded(1.0 + part * (_pace(loads, step, sizes) - 1.0), step)
+
+
+def _slower(step: Partitions, factor: Array) -> Partitions:
+    """Partitions of j jobs slower by a factor of j, but while jobs wait."""
+    return replace(step, loss=np.concatenate([step.loss[:-1] * factor, step.loss[-1:]]))
 
 
 def _bounded(factor: Array, step: Partitions) -> Array:
@@ -123,12 +186,6 @@ def _stretch(load: float) -> float:
     discriminatory processor sharing [1]_ of classes whose weights are their mean sizes.
     """
     return (1.5 - load / 2.0) / (1.0 - load / 2.0)
-
-
-def _branches(law: PhaseType) -> Classes:
-    """The probabilities and means of the two branches of a law."""
-    (a, b), (first, second) = law.alpha.tolist(), (1.0 / law.exit).tolist()
-    return (a, first), (b, second)
 
 
 def _means(loads: PartitionLoads, step: Partitions) -> tuple[Array, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.demand import reduced_law
-from qmodels.policies.models.lasting_sizes import with_lasting_sizes
+from qmodels.policies.models.lasting_sizes import lasting_in_branches, with_lasting_sizes
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.time_sharing_loads import (
     MOST_APART,
@@ -84,10 +85,15 @@ class TimeSharingModel(AbstractModel):
 
         def made(arrival_rate: float | None, speeds: Array | None = given) -> RunningChain:
             step = machine.partitions(arrival_rate)
-            if lasting:
-                step = with_lasting_sizes(machine, workload.demand, demand if two else None, step)
             if two:
-                return by_branch(machine, demand, step, speeds)
+                counted = partial(by_branch, machine, demand, given=speeds)
+                return (
+                    lasting_in_branches(machine, workload.arrivals, step, counted)
+                    if lasting
+                    else counted(step)
+                )
+            if lasting:
+                step = with_lasting_sizes(machine, workload.demand, step)
             return all_alike(machine, demand, step, speeds, rounds=lasting)
 
         saturated = made(None)

@@ -267,6 +267,7 @@ def test_what_large_machines_leave_out_costs_little_where_both_can_be_had(monkey
         build._built_small.cache_clear()
         with monkeypatch.context() as patched:
             patched.setattr(time_sharing_loads, "MOST_OCCUPANCIES", most)
+            patched.setattr(time_sharing_loads, "MOST_ALIKE", most)
             even = predict(TS(8, 4), System(16, 16), work, arrival_rate=rate)
         build._built_small.cache_clear()
         assert said in even.reduction

@@ -62,6 +62,16 @@ def test_classes_of_one_size_each_keep_the_moments_of_the_demand(scv, bursts):
     assert law.moment(2) / law.mean**2 == pytest.approx(1.0 + scv, rel=0.11 if scv <= 1.0 else 1e-9)
 
 
+@pytest.mark.parametrize("bursts", [1, 4, 400])
+def test_classes_in_turns_come_to_have_the_moments_of_a_burst(bursts):
+    work = Workload.from_scv(fixed(2.0, 2.0, bursts), demand_scv=20.0)
+    found = sized_classes(work, 1.0, 1.0, turns=True)
+    of_a_burst = 2.0 * sum(x.weight * x.size**2 for x in found)  # which is exponential
+    of_jobs = 2.0 * sum(x.weight * x.size**2 for x in sized_classes(work, 1.0, 1.0))
+    assert of_a_burst == pytest.approx(of_jobs ** (1 / bursts) * 21.0 ** (1 - 1 / bursts), rel=1e-9)
+    assert of_jobs > 21.0
+
+
 def test_programs_that_are_alike_are_one_program():
     mix = WorkloadMix([fixed(1.0, 2.0, 4), fixed(3.0, 6.0, 4)], weights=[0.7, 0.3])
     given = SpaceSharing(4, 1), System(4, 1), Workload(mix)

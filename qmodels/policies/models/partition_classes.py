@@ -447,7 +447,7 @@ def _choices(workload: Workload, p: float, d: float) -> Iterator[Classes]:
                 yield ((SizedClass(1.0, 0, 1.0, rounds, phases),),)
         return
     for rounds in range(most_rounds(workload, p, d), 0, -1):
-        classes = sized_classes(workload, p, d, rounds)
+        classes = sized_classes(workload, p, d, rounds, turns=True)
         if classes is None:
             return
         yield tuple((x,) for x in classes)

@@ -19,6 +19,7 @@ from qmodels.policies.models.time_sharing_loads import (
     Machine,
     all_alike,
     by_branch,
+    speeds_by_branch,
     two_branches,
 )
 from qmodels.policies.models.turns import MOST_BY_CLASS
@@ -86,7 +87,8 @@ class TimeSharingModel(AbstractModel):
         def made(arrival_rate: float | None, speeds: Array | None = given) -> RunningChain:
             step = machine.partitions(arrival_rate)
             if two:
-                counted = partial(by_branch, machine, demand, given=speeds)
+                mixed = speeds_by_branch(demand, step)
+                counted = partial(by_branch, machine, demand, mixed, given=speeds)
                 return (
                     lasting_in_branches(machine, workload.arrivals, step, counted)
                     if lasting

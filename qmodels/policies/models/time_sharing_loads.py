@@ -54,8 +54,10 @@ Array = NDArray[np.float64]
 
 #: What is said of disks in order of arrival or at random whose jobs are taken to share them.
 TAKEN_AS_SHARED: Final = "disks taken as shared, though their bursts take turns"
-#: States of the occupancy up to which it is followed.
+#: States of the occupancy up to which it is followed with disk partitions, and without: eight jobs on each
+#: of eight processor partitions are 12,870.
 MOST_OCCUPANCIES: Final = 6000
+MOST_ALIKE: Final = 13_000
 #: A demand that varies hardly more than an exponential one has one class.
 VARIABLE: Final = 1.02
 #: Part of the capacity in product form at which the occupancy is first looked at, at most.
@@ -179,7 +181,7 @@ class Machine:
         most = self.sizes[0] * self.arrangement.multiprogramming
         if self.rooms.count() <= MOST_OCCUPANCIES and most <= MOST_AT_DISK:
             return 0
-        return 1 if self.alike.count() <= MOST_OCCUPANCIES else 2
+        return 1 if self.alike.count() <= MOST_ALIKE else 2
 
     def _may_follow(self, order: int) -> bool:
         """Whether the occupancy is solved soon beside so many stages of arrivals."""
@@ -452,13 +454,20 @@ def _busy(machine: Machine, work: Array) -> tuple[Array, Array]:
     return work * machine.cpu * p, work * machine.io * arrangement.disks
 
 
+def speeds_by_branch(demand: PhaseType, step: Partitions) -> list[tuple[Array, Array, Array]]:
+    """Return what `mixed_speeds` says of 1..M jobs of the two branches of a demand on a partition."""
+    alpha, (first, second) = float(demand.alpha[0]), (1.0 / demand.exit).tolist()
+    return [mixed_speeds(j, alpha, (first, second), step.ratio[:, j]) for j in range(1, step.ratio.shape[1])]
+
+
 def by_branch(
     machine: Machine,
     demand: PhaseType,
+    mixed: list[tuple[Array, Array, Array]],
     step: Partitions,
     given: Array | None,
 ) -> RunningChain:
-    """Jobs of two classes, the branches of their demand, by the counts of both."""
+    """Jobs of two classes, the branches of their demand, by the counts of both; see `speeds_by_branch`."""
     arrangement, loads = machine.arrangement, step.loads
     c, most = arrangement.max_running, arrangement.multiprogramming
     alpha = float(demand.alpha[0])
@@ -466,8 +475,7 @@ def by_branch(
     # (c + 1, M + 1, M + 1, 2): work per second of a job of each class, by k, j and the first class
     speeds = np.zeros((c + 1, most + 1, most + 1, 2))
     composed = None
-    for j in range(1, most + 1):
-        own, fresh, law = mixed_speeds(j, alpha, means, step.ratio[:, j])
+    for j, (own, fresh, law) in enumerate(mixed, start=1):
         throughput = loads.rate[:, j] * step.loss[:, j] / fresh
         speeds[:, j, : j + 1] = own * throughput[:, None, None]
         composed = law[-1]

@@ -33,8 +33,6 @@ FEWEST, WINDOWS = 50, 30
 MOST_SCALES: Final = 3
 #: Relative difference up to which a dispersion or an scv counts as met; of a correlation .02.
 MET: Final = 0.15
-#: Standard deviation of the weight of windows about that of a load, in logarithms of their lengths.
-_REACH: Final = 1.5
 #: Weights of the asymmetry of counts, and of the gaps themselves, beside that of dispersions.
 _HEED_OF_THIRDS, _HEED_OF_GAPS = 0.5, 0.5
 #: A fit with more time scales is taken where it misses by so much less.
@@ -134,10 +132,10 @@ def fit_map(
         Lengths of time, seconds, in which counts are compared; by default the mean gap times
         1, 2, 4, ... as long as 30 of them fit into the log.
     load : float, optional
-        Part of its capacity, between 0 and 1, at which a queue is to be fed: windows then count by
-        how near they are to the time that matters there. That is where a line of slope
-        (1 - load) / load is farthest below the spread of the work that comes, that of jobs with an
-        scv of one (robust queueing [2]_).
+        Part of its capacity, between 0 and 1, at which a queue is to be fed: a process whose counts
+        are not those of the log in the time that matters there is refused. That is where a line of
+        slope (1 - load) / load is farthest below the spread of the work that comes, that of jobs with
+        an scv of one (robust queueing [2]_).
 
     Returns
     -------
@@ -202,7 +200,7 @@ def fit_map(
         if (count == 0 or data.asymmetries is None) and _is_met(data, best):
             break
     assert best is not None
-    _check_counts(best, None if load is None else int(data.weights.argmax()))
+    _check_counts(best, data.matters)
     return replace(best, process=best.process.with_data(sample, how=best.family))
 
 
@@ -219,6 +217,7 @@ class _Data(NamedTuple):
     weights: Array
     spread: float  #: of the size of single jobs, their scv, in the dispersion of work; else 0
     asymmetries: Array | None  #: of counts, see `_asymmetry`; None of work
+    matters: int | None  #: the window that matters at a load; None where none is asked for
 
     @classmethod
     def of(
@@ -237,11 +236,11 @@ class _Data(NamedTuple):
             raise ModelError("counts in some windows do not vary; take others")
         # the logarithm of a variance of k counts has a standard error of about sqrt(2 / k)
         weights = 1.0 / np.sqrt(0.05**2 + 2.0 * lengths / x.size)
+        matters = None
         if load is not None:
             # what counts is how far work gets ahead of the server, in the time that it takes to
             drift = (1.0 - load) / load
-            ahead = np.sqrt(2.0 * lengths * (counted + 1.0)) - drift * lengths
-            weights = weights * np.exp(-0.5 * (np.log(lengths / lengths[ahead.argmax()]) / _REACH) ** 2)
+            matters = int((np.sqrt(2.0 * lengths * (counted + 1.0)) - drift * lengths).argmax())
         thirds = None if work is not None else np.array([counted_third(x, w) for w in lengths])
         second = float((x * x).mean())
         return cls(
@@ -255,6 +254,7 @@ class _Data(NamedTuple):
             weights / weights.max(),
             float(brought.var() / brought.mean() ** 2),
             None if thirds is None else _asymmetry(counted, thirds),
+            matters,
         )
 
 

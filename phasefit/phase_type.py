@@ -123,8 +123,10 @@ class PhaseType(FromData, Law):
                 f"phase {int(ends.argmin())} cannot reach absorption: T is not invertible; give "
                 f"it, or a phase it leads to, an exit rate"
             )
-        # The smaller of the two masses keeps its digits: 1 - atom has none below 1e-16.
-        alpha = alpha if atom >= 0.5 else alpha * ((1.0 - atom) / total)
+        # The smaller of the two masses keeps its digits: 1 - atom has none below 1e-16. What is one but
+        # for the last digit is kept, so that a law that is read back is the same.
+        if atom < 0.5 and abs(total + atom - 1.0) > 4.0 * np.finfo(float).eps:
+            alpha = alpha * ((1.0 - atom) / total)
         for name, array in (("alpha", alpha), ("T", T), ("exit", exits)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -207,7 +209,12 @@ class PhaseType(FromData, Law):
         fields = forms.read_json(text)
         if "jumps" not in fields:
             return cls(fields["alpha"], fields["T"])
-        return cls.from_rates(fields["alpha"], fields["jumps"], fields["exit"], atom=fields.get("atom"))
+        law = cls.from_rates(fields["alpha"], fields["jumps"], fields["exit"], atom=fields.get("atom"))
+        written = real_array("T", fields["T"])
+        if np.allclose(written, law.T, rtol=1e-14, atol=0.0):  # the sums that it was made with
+            written.flags.writeable = False
+            object.__setattr__(law, "T", written)
+        return law
 
     # Families
 

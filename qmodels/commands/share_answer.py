@@ -41,7 +41,7 @@ class ShareAnswer:
     def lines(self) -> list[str]:
         """Return the table of the forecast as text: a line for each number of programs."""
         found = self.forecast
-        level = f"{found.level:.0%} interval"
+        level = f"{100 * found.level:g}% interval"
         head = f"{'programs':>8} {'seconds':>9} {level:>19} {'1 in 10 above':>13}"
         lines = [f"{head} {'slowdown':>8} {'measured':>9}"]
         alone = sum(stage.alone for stage in found.learnt)
@@ -60,10 +60,11 @@ class ShareAnswer:
         """Return what the forecast says, in sentences."""
         found = self.forecast
         k = found.at(self.target)
+        who = f"{_programs(self.target)} that start together take" if self.target > 1 else "1 program takes"
         said = [
-            f"{_programs(self.target)} that start together take {in_words(float(found.seconds[k]))} "
+            f"{who} {in_words(float(found.seconds[k]))} "
             f"({in_words(float(found.low[k]), like=float(found.seconds[k]))} to "
-            f"{in_words(float(found.high[k]), like=float(found.seconds[k]))} with {found.level:.0%}), "
+            f"{in_words(float(found.high[k]), like=float(found.seconds[k]))} with {100 * found.level:g}%), "
             f"{float(found.seconds[k]) / _alone(found):.2f} times as long as one alone.",
             self._stages(k),
             self._doubling(),
@@ -158,7 +159,7 @@ class ShareAnswer:
 
         found = self.forecast
         first, last = found.numbers[[0, -1]].tolist()
-        interval = f"{found.level:.0%} interval"
+        interval = f"{100 * found.level:g}% interval"
         words = (
             f"Seconds until programs end that start together, for {first} to {last} of them: forecast from "
             f"{found.seconds[0]:.4g} to {found.seconds[-1]:.4g}, with intervals, and the measured runs with "
@@ -219,12 +220,11 @@ def _turns_table(turns: tuple[Batches, ...]) -> Any:
 
 def _steady_words(one: ComeAndGo, level: float) -> str:
     """Say what programs take that come and go."""
-    who = (
-        f"{_programs(one.programs)} that come and go"
-        if one.programs is not None
-        else f"At {one.rate:.4g} programs/s that begin at random, one"
-    )
-    takes = "take" if one.programs is not None else "takes"
+    if one.programs is None:
+        who = f"At {one.rate:.4g} programs/s that begin at random, one takes"
+    else:
+        verbs = "comes and goes takes" if one.programs == 1 else "come and go take"
+        who = f"{_programs(one.programs)} that {verbs}"
     p90 = one.percentiles[PERCENTILES.index(0.9)]
     unit = "programs" if one.programs is not None else "programs/s"
     doubles = "" if math.isinf(one.doubles_at) else f" The mean doubles at {one.doubles_at:.4g} {unit}."
@@ -232,9 +232,9 @@ def _steady_words(one: ComeAndGo, level: float) -> str:
         f" In {one.overloads:.0%} of what is likely the storage cannot carry that." if one.overloads else ""
     )
     return (
-        f"{who} {takes} {in_words(one.response)} in the mean ({in_words(one.low, like=one.response)} to "
-        f"{in_words(one.high, like=one.response)} with {level:.0%}), one in ten more than {in_words(p90)}; "
-        f"{3600 * one.throughput:.4g} an hour.{doubles}{doubt}"
+        f"{who} {in_words(one.response)} in the mean ({in_words(one.low, like=one.response)} to "
+        f"{in_words(one.high, like=one.response)} with {100 * level:g}%), "
+        f"one in ten more than {in_words(p90)}; {3600 * one.throughput:.4g} an hour.{doubles}{doubt}"
     )
 
 

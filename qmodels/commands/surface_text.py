@@ -90,7 +90,7 @@ def _title(subject: Subject) -> str:
 
 def _forecasts(forecast: Forecast) -> str:
     """Return speedups with their intervals, and what the marks beside them say."""
-    stands = f"speedup{of_base(forecast.base)} with {100 * forecast.level:.3g} % intervals"
+    stands = f"speedup{of_base(forecast.base)} with {100 * forecast.level:g} % intervals"
     rows = _thinned(forecast.processors[:, 0], _MOST_ROWS)
     columns = _thinned(forecast.disks[0], _MOST_INTERVALS)
     lines = [f"{stands}; processors down, disks across"]
@@ -173,7 +173,7 @@ def _intervals(one: Forecast) -> str:
     if one.contradicts[0]:
         far += f", {CONTRADICTED}"
     return (
-        f"{100 * one.level:.3g} % intervals {one.speedup_low[0]:.4g} to "
+        f"{100 * one.level:g} % intervals {one.speedup_low[0]:.4g} to "
         f"{one.speedup_high[0]:.4g}, {one.time_low[0]:.4g} to {one.time_high[0]:.4g} s; "
         f"{one.mark[0]}{far}"
     )

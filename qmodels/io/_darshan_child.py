@@ -292,8 +292,10 @@ def _used_targets(record: int, size: int) -> list[int]:
         count = max(part.stripes, 0)
         if first + count > head.stripes:
             raise Damaged("the stripes of a file do not add up to their number")
-        if part.from_byte < size or part.from_byte < 0:
-            used += [n for n in head.targets[first : first + count] if n >= 0]
+        begin, end = max(part.from_byte, 0), size if part.to_byte < 0 else min(part.to_byte, size)
+        width = part.stripe_size if part.stripe_size > 0 else 1  # not known: on all
+        filled = range(begin // width, -(-end // width))[:count]  # stripes count from the file's begin
+        used += [n for n in (head.targets[first + k % count] for k in filled) if n >= 0]
         first += count
     return used
 

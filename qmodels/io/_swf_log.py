@@ -19,6 +19,7 @@ from phasefit.empirical import dependence, lag1
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.io._swf_parse import FIELDS, LARGEST, WHOLE, Header, count, timezone, whole
+from qmodels.words import plural
 
 Array = NDArray[np.float64]
 
@@ -281,7 +282,8 @@ class JobLog(Result):
         """Give the summary as text, with the number of jobs above and the warnings below."""
         numbers = self.summary().to_string(float_format=lambda value: f"{value:,.4g}")
         remarks = [f"- {sentence}" for sentence in (*self.warnings, *self.doubts())]
-        return "\n".join([f"{self.path.name}: {len(self.jobs):,} jobs", numbers, *remarks])
+        jobs = len(self.jobs)
+        return "\n".join([f"{self.path.name}: {jobs:,} {plural('job', jobs)}", numbers, *remarks])
 
     def _of_usable(self, column: str) -> Array:
         known = (self.jobs["size"] > 0) & (self.jobs["run"] >= 0)

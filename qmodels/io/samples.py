@@ -215,7 +215,7 @@ def _of_table(file: str, numbered: Iterator[tuple[int, str]], column: str | None
         what = f"has {sign} where a line should end; put newlines there"
         raise TraceFormatError(file, what, line=at)
     first = _cells(file, at, line)
-    if all(_NUMBER.fullmatch(cell) for cell in first):
+    if all(map(_looks_numeric, first)):
         if len(first) > 1:
             raise TraceFormatError(file, f"has {len(first)} columns without names; give them names", line=at)
         if column is not None:
@@ -260,6 +260,15 @@ def _chosen(file: str, names: list[str], column: str | None) -> str:
     near = nearest(column, names)
     hint = f"; did you mean {near[0]}?" if near else ""
     raise ModelError(f"{file} has no column {column!r:.60}{hint}; it has {', '.join(names[:20])[:400]}")
+
+
+def _looks_numeric(cell: str) -> bool:
+    """Whether a cell is a number, or one that is not finite or not plain, and so no name."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def _number(file: str, at: int, name: str, cell: str) -> float:

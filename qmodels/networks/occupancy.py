@@ -124,10 +124,12 @@ def essential(law: PhaseType) -> PhaseType:
     kept = np.flatnonzero(reached(law.jumps, law.alpha > 0.0))
     exits = law.exit[kept]
     if exits.min() == exits.max():  # the chance to end is the same whatever the phase
-        return PhaseType.from_rates([1.0], [[0.0]], exits[:1])
-    if kept.size == law.order:
+        plain = PhaseType.from_rates([1.0], [[0.0]], exits[:1])
+    elif kept.size < law.order:
+        plain = PhaseType.from_rates(law.alpha[kept], law.jumps[np.ix_(kept, kept)], exits)
+    else:
         return law
-    return PhaseType.from_rates(law.alpha[kept], law.jumps[np.ix_(kept, kept)], exits)
+    return plain._with_origin(law.fitted_to)
 
 
 @dataclass(frozen=True, eq=False)

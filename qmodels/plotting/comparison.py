@@ -65,5 +65,5 @@ def changes(compared: Compared, *, limit: float | None = None, ax: Axes | None =
     ax.invert_yaxis()
     ax.set_xlabel("slowdown [%]")
     ax.grid(axis="x", lw=0.3)
-    set_title(ax, "new against old", f"{100 * shown[0].level:.3g} % intervals")
+    set_title(ax, "new against old", f"{100 * shown[0].level:g} % intervals")
     return ax

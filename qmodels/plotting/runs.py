@@ -160,7 +160,7 @@ def fitted_times(
     ax.grid(lw=0.3)
     # Beside the axes: within, some program's curves run through every corner.
     set_legend(ax, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-    notes = f"fitted, with {100 * level:.3g} % bands for one run; dots: measured; dashed: extrapolated"
+    notes = f"fitted, with {100 * level:g} % bands for one run; dots: measured; dashed: extrapolated"
     set_title(ax, fitted.name, notes)
     return ax
 

@@ -50,7 +50,7 @@ def time_against_programs(forecast: Any, runs: Any = None, ax: Axes | None = Non
         color=BLUE,
         alpha=0.18,
         lw=0,
-        label=f"{forecast.level:.0%} interval",
+        label=f"{100 * forecast.level:g}% interval",
     )
     ax.plot(n, forecast.seconds / unit, "o-", color=BLUE, ms=4, label="forecast")
     ax.axhline(_alone(forecast) / unit, color=GREY, lw=0.8, ls=":")

@@ -13,6 +13,7 @@ from phasefit.checks import one_of, real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.networks.histories import DESCRIPTIONS
+from qmodels.networks.occupancy import essential
 from qmodels.programs import AbstractProgram, WorkloadMix
 from qmodels.programs.quantities import ByValue
 
@@ -174,6 +175,10 @@ class Workload(ByValue, Record):
         for name in laws:
             law = getattr(self, name)
             if name == "arrivals" and isinstance(law, MAP):
+                kept = np.flatnonzero(law.phases)  # those left for good are not of the long run
+                if kept.size < law.order:
+                    inner = np.ix_(kept, kept)
+                    law = MAP.from_rates(law.jumps[inner], law.D1[inner])._with_origin(law.fitted_to)
                 object.__setattr__(self, name, law.at_rate(1.0))
                 continue
             if not isinstance(law, PhaseType):
@@ -184,6 +189,7 @@ class Workload(ByValue, Record):
                     f"the positive values"
                 )
             if law is not _EXPONENTIAL:  # stays itself, so that a copy knows that none was given
+                law = essential(law)  # models are chosen by numbers of phases
                 object.__setattr__(self, name, law.scale(1.0 / law.mean))
 
     @property

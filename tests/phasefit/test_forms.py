@@ -31,6 +31,14 @@ def test_json_gives_every_digit_back(law):
     assert again.mean == pytest.approx(law.mean, rel=1e-15)
 
 
+def test_json_is_the_same_text_after_any_number_of_readings(rng):
+    for atom in [0.0, 0.3] * 20:
+        jumps = rng.random((3, 3))
+        T = jumps - np.diag(jumps.sum(axis=1) + jumps.diagonal() + rng.random(3))
+        text = PhaseType(rng.dirichlet(np.ones(3)) * (1.0 - atom), T).to("json")
+        assert PhaseType.from_json(text).to("json") == text
+
+
 def test_json_keeps_an_atom_and_rates_that_no_sum_shows():
     law = PhaseType.from_rates([0.25], [[0.0]], [2.0], atom=0.75)
     assert PhaseType.from_json(law.to("json")).atom == 0.75

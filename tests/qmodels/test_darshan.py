@@ -127,13 +127,28 @@ class TestALog:
         assert 0 < trace.totals.seconds < trace.processes * trace.duration
         assert any("DXT_ENABLE_IO_TRACE=1" in warning for warning in trace.warnings)
 
-    @pytest.mark.parametrize(("name", "distinct", "effective"), [(COUNTERS, 24, 24.0), (HEATMAP, 160, 160.0)])
+    # Fourteen files of 160 stripes of a mebibyte each are of 96 to 215 mebibytes.
+    @pytest.mark.parametrize(
+        ("name", "distinct", "effective"), [(COUNTERS, 24, 24.0), (HEATMAP, 160, 151.53978)]
+    )
     def test_with_the_layout_of_a_parallel_file_system_gives_its_targets(
         self, logs, name, distinct, effective
     ):
         targets = read_darshan(logs[name]).origin.targets
         assert (targets.distinct, targets.elsewhere) == (distinct, 0)
         assert targets.effective == pytest.approx(effective, rel=1e-6)
+
+    def test_has_bytes_only_on_the_targets_of_stripes_that_a_file_reaches(self, maker, tmp_path):
+        """A file of ten bytes is on the first of its four targets, whatever its layout allows."""
+        lib = maker.library()
+        for size, filled in ((10, 1), (1 << 20, 1), ((1 << 20) + 1, 2), (1 << 30, 4)):
+            log = tmp_path / f"{size}.darshan"
+            operations = [[("write", 0.0, 1.0, size)]]
+            maker.write_log(
+                lib, log, command="/x/solver", operations=operations, seconds=2.0, targets=[[7, 2, 9, 4]]
+            )
+            targets = read_darshan(log).origin.targets
+            assert set(targets.number.tolist()) == set([7, 2, 9, 4][:filled])
 
     def test_spreads_files_of_one_stripe_each_over_all_targets(self):
         """2,048 files of one stripe on 24 targets: the number of stripes is not that of disks."""

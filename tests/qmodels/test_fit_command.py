@@ -116,6 +116,8 @@ class TestReading:
         [
             ("1\n2\nx\n", 3, "value"),
             ("1\nnan\n", 2, "value"),
+            ("nan\n1\n2\n", 1, "value"),
+            ("1_000\n1\n2\n", 1, "value"),
             ("1\n1e999\n", 2, "value"),
             ("1\ninf\n", 2, "value"),
             ("1\n1_000\n", 2, "value"),

@@ -267,6 +267,18 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("name", ["arrivals", "demand", "io_bursts"])
+def test_a_phase_that_no_job_meets_is_no_phase_of_a_workload(name):
+    """Models are chosen by numbers of phases, and two of them differ."""
+    law = match_moments(1.0, 3.0)
+    unmet = PhaseType([*law.alpha, 0.0], [[*law.T[0], 0.0], [*law.T[1], 0.0], [1.0, 0.0, -4.0]])
+    assert getattr(Workload(BURSTY, **{name: unmet}), name).order == law.order
+    left = MAP.from_rates([*(([0.0, 0.0, 0.0],) * 2), [1.0, 0.0, 0.0]], [[1, 2, 0], [1, 4, 0], [0, 0, 0]])
+    assert Workload(BURSTY, arrivals=left).arrivals == MAP.from_rates(
+        np.zeros((2, 2)), [[1, 2], [1, 4]]
+    ).at_rate(1.0)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("model", CASES)
 def test_every_model_of_a_policy_takes_a_process(model):

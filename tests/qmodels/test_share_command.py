@@ -47,6 +47,14 @@ def test_what_is_known_alone_is_said_to_be_a_guess(table):
     assert "One run of 8 together would cut the uncertainty of 16 together from" in said
 
 
+def test_an_interval_is_never_said_to_be_sure_and_one_program_is_one(table):
+    said = called("share", str(table), "--together", "1", "--think", "5", "--level", ".9995").stdout
+    assert " 99.95% interval " in said
+    assert "- 1 program takes " in said
+    assert "- 1 program that comes and goes takes " in said
+    assert "100%" not in said
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -846,7 +846,7 @@ def test_any_numbers_have_a_summary_without_warnings(numbers):
     assert (table.loc[:, ["mean", "min", "max"]].iloc[1:] >= 0).all(axis=None)
     assert not np.isinf(table.to_numpy(float)).any()
     assert (table["lag1"].dropna().abs() <= 1 + 1e-9).all()
-    assert log.table().startswith(f"any: {len(numbers)} jobs")
+    assert log.table().startswith(f"any: {len(numbers)} job")
     assert len(log.doubts()) <= 3
 
 

@@ -82,6 +82,29 @@ def test_the_bands_of_preemption_are_those_of_the_specification():
     assert verdicts["IOCM-PM improves on IOCM-RE by up to 112.8 %, as printed"] == "fails"
 
 
+def test_what_too_few_runs_show_of_bands_and_of_lu_is_undecided():
+    noisy = made({name: [[s, 1.5 * s]] for name, s in (("IOCM-PM", 1.0), ("memory", 1.6), ("CPU", 1.6))})
+    noisy.runs[1.0, "IOCM-RE"] = made({"IOCM-RE": [[1.1, 2.6]]}).runs[1.0, "IOCM-RE"]
+    verdicts = {f.sentence: f.verdict for f in claims.preemption_pays(noisy)}
+    assert (
+        verdicts["the largest slowdown of IOCM-RE over that of IOCM-PM is between 1.2 and 4"] == "undecided"
+    )
+    ways = ("IOCM-RE", "IOCM-PM", "memory", "CPU")
+    for spread, verdict in ((0.01, "holds"), (0.3, "undecided")):
+        gains = {"LU": (0.1, 0.1 - spread), "Titan": (0.5, 0.5 + spread), "Pgrep": (0.6, 0.6)}
+        cells = {
+            (app, way): {"slowdown": np.array([2.0, 2.0]) * (1.0 - np.array(gain) * way.startswith("IOCM"))}
+            for app, gain in gains.items()
+            for way in ways
+        }
+        found = [
+            f
+            for f in claims.applications(Sweep.of_values(cells, axis="application"))
+            if "least" in f.sentence
+        ]
+        assert [f.verdict for f in found] == [verdict] * 2
+
+
 def test_an_interval_decides_what_lies_within():
     def judged(mean, half):
         return within(Estimate(mean, half, 0.95, 10), -0.1, 0.1)

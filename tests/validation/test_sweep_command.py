@@ -217,7 +217,7 @@ def test_a_table_may_be_parquet_or_the_extra_is_named(allocation, tmp_path):
         ([RUNS, "load=.9:.1:.1"], "must rise"),
         ([RUNS, "load=0:1:1e-9"], "must rise"),
         ([RUNS, "load=a:b"], "is no range"),
-        ([RUNS, "machine.dsks=8"], "did you mean disks"),
+        ([RUNS, "machine.dsks=8"], f"^{RUNS}: machine.*did you mean disks"),
         ([RUNS, "machine.disks.x=8"], "disks is a value, not a table"),
         ([RUNS, "program.0.io=8"], "program"),
         ([RUNS, "--kind", "allocate"], "is a scenario of policies"),

@@ -283,7 +283,7 @@ def test_the_key_of_a_point_holds_everything_but_where_its_files_lie():
     ]
     keys = [dataclasses.replace(point, **change).key(0) for change in changes]
     assert len({point.key(0), point.key(1), *keys}) == len(changes) + 2
-    assert dataclasses.replace(point, folder="/elsewhere").key(0) == point.key(0)
+    assert dataclasses.replace(point, file="/elsewhere/s.toml").key(0) == point.key(0)
 
 
 def test_a_sweep_of_too_many_points_or_none_is_refused():

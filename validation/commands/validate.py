@@ -64,7 +64,7 @@ def _validate(
         for name, experiment in EXPERIMENTS.items():
             typer.echo(f"{name:<{width}} {experiment.source}: {experiment.claim}")
         return
-    chosen = [_known(name, list(EXPERIMENTS)) for name in dict.fromkeys(experiments)]
+    chosen = list(dict.fromkeys(_known(name, list(EXPERIMENTS)) for name in experiments))
     claim_output(output)
     failed = False
     found: list[dict[str, Any]] = []

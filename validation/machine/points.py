@@ -53,12 +53,12 @@ def plan_of(point: Point) -> AllocationPlan:
         If they make none.
     """
     below = tuple(pair for pair in point.settings if pair[0] not in APART)
-    return _planned(point.tables, point.inputs, point.folder, text_of(below), point.seed)
+    return _planned(point.tables, point.inputs, point.file, text_of(below), point.seed)
 
 
 @lru_cache(maxsize=32)  # neighbours in a sweep share theirs
-def _planned(tables: str, inputs: object, folder: str, settings: str, seed: int) -> AllocationPlan:
-    source = Path(folder) / "scenario.toml"
+def _planned(tables: str, inputs: object, file: str, settings: str, seed: int) -> AllocationPlan:
+    source = Path(file)
     given = laid_over(AllocationFile, from_text(tables), dict(from_text(settings)))
     plan = make_plan(source, checked_tables(source, AllocationFile, given))
     if plan.utilisation is None:

@@ -94,20 +94,20 @@ def scenario_of(point: Point) -> Scenario:
 def _place(point: Point) -> tuple[str, object, str, str]:
     """What the scenario of a point hangs on, and its neighbours share."""
     below = tuple(pair for pair in point.settings if pair[0] not in APART)
-    return point.tables, point.inputs, point.folder, text_of(below)
+    return point.tables, point.inputs, point.file, text_of(below)
 
 
 @lru_cache(maxsize=32)  # neighbours in a sweep share theirs; a log of 10^5 jobs takes some 10 MB
-def _loaded(tables: str, inputs: object, folder: str, settings: str) -> Scenario:
+def _loaded(tables: str, inputs: object, file: str, settings: str) -> Scenario:
     given = with_settings(from_text(tables), dict(from_text(settings)))
     for name in ("validation", "surface"):
         given.pop(name, None)
-    return make_scenario(Path(folder) / "scenario.toml", given, only_fitting=True)
+    return make_scenario(Path(file), given, only_fitting=True)
 
 
 @lru_cache(maxsize=32)  # of what the scenarios above hold; models are kept by it, so it is one
-def _workload(tables: str, inputs: object, folder: str, settings: str) -> Workload:
-    return _loaded(tables, inputs, folder, settings).workload
+def _workload(tables: str, inputs: object, file: str, settings: str) -> Workload:
+    return _loaded(tables, inputs, file, settings).workload
 
 
 def _chosen(point: Point) -> tuple[Scenario, AbstractPolicy, Workload]:

@@ -176,7 +176,7 @@ def plan_sweep(
         precision=None if precision is None else real_number("precision", precision, above=0.0),
         at_most=whole_number("at_most", at_most, least=2),
     )
-    folder = source.resolve().parent
+    folder = source.absolute().parent
     one = Point(
         kind=chosen.name,
         tables=to_text(tables),
@@ -187,7 +187,7 @@ def plan_sweep(
             *((name, file_hash(folder / name)) for name in files_named(tables, folder)),
             *((name, source_hash(name)) for name in _modules_named([tables, axes])),
         ),
-        folder=str(folder),
+        file=str(source.absolute()),
     )
     for name in axes:
         if name not in (*last, "model"):

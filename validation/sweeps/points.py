@@ -38,7 +38,7 @@ class Point:
     seed: int  #: root of all randomness
     version: str  #: of what computes, see `validation.sweeps.version`
     inputs: tuple[tuple[str, str], ...] = ()  #: files that the scenario names, with their hashes
-    folder: str = field(default=".", compare=False)  #: from which these are read; not in the key
+    file: str = field(default="scenario.toml", compare=False)  #: beside which these lie; not in the key
 
     def key(self, replication: int) -> str:
         """Return the key of one replication: of the canonical form of all that it hangs on.

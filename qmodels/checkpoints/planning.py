@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from phasefit import PhaseType
 from phasefit.checks import share, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.checkpoints.formulas import best_alone, daly, young
@@ -90,7 +89,7 @@ def best_interval(job: Checkpointing, storage: Storage, jobs: int = 1) -> BestIn
         model = "auto" if undisturbed(trial, storage, number) else "dilation"  # no chain each time
         return predict_checkpoints(trial, storage, number, model=model).goodput
 
-    constant = not isinstance(job.jitter, PhaseType) and job.jitter == 0.0
+    constant = job.jitter == 0.0 and job.size_law is None
     by_formula = constant and job.timer == "work" and apart(storage, number)
     if by_formula and job.mode != "asynchronous":
         best = best_alone(write, job.mtbf)

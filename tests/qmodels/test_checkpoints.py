@@ -330,3 +330,19 @@ def test_jobs_that_mostly_fail_before_it_is_their_turn_have_an_answer(mode, jobs
     assert found.utilisation == pytest.approx(1.0, abs=1e-6)
     simulated, half_width = {150: (195_300.0, 2_900.0), 400: (275_700.0, 1_400.0)}[jobs]
     assert abs(found.write - simulated) < 4 * half_width
+
+
+@pytest.mark.parametrize("mtbf", [1e17, 1e30])
+def test_failures_that_hardly_ever_come_are_none(mtbf):
+    """The survived part of a wait was one less next to nothing: a tenth of the stall was left."""
+    law = PhaseType.erlang(phases=3, mean=1.0)
+    job = Checkpointing(0.95, interval=6.24, mtbf=mtbf, size_law=law)
+    storage = Storage(1.0, per_job=0.1, writers=2)
+    rare, never = (predict(each, storage, 16) for each in (job, replace(job, mtbf=math.inf)))
+    assert (rare.goodput, rare.stall) == pytest.approx((never.goodput, never.stall), rel=1e-6)
+
+
+def test_no_more_than_the_bandwidth_is_used():
+    """A third job waits behind two that write all the time: 104 % of the storage were said to be used."""
+    job = Checkpointing(57.5, 9.1, 4860.0, mode="asynchronous", jitter=match_moments(1.0, 4.0))
+    assert predict(job, Storage(1.0, per_job=0.5, writers=2), 3).utilisation == 1.0

@@ -18,8 +18,11 @@ from phasefit.records import Record
 from qmodels.errors import ModelError, UnstableError
 from qmodels.storage.curves import MOST_PROGRAMS, StageCurve, storage_speed
 
-#: Programs of a law of responses; beyond, the tail of an open stream is cut at a chance of 1e-12.
-_MOST_PHASES = 400
+#: Phases of a law of responses, and the chance to find more others, up to which they are the numbers of
+#: others; beyond, their number is taken to stay.
+_MOST_PHASES, _TAIL = 400, 1e-5
+#: Programs at a storage that an open stream is followed to.
+_MOST_PRESENT = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +47,8 @@ class SteadySharing(Record):
             Between 0 and 1.
         bursts : int
             Transfers of a program, exponential, under processor sharing; the rest is constant. The law of
-            one is exact; of several, a gamma law with the variance of as many independent ones.
+            one is exact, but where 400 others and more are met: then as if their number stayed. That of
+            several is a gamma law with the variance of as many independent ones.
 
         Raises
         ------
@@ -199,7 +203,7 @@ def open_sharing(stages: Sequence[StageCurve], rate: float) -> SteadySharing:
     Raises
     ------
     UnstableError
-        If the storage cannot carry that many.
+        If the storage cannot carry that many, or only just: a million programs would be there at times.
     ModelError
         If an argument is out of its range.
 
@@ -215,7 +219,7 @@ def open_sharing(stages: Sequence[StageCurve], rate: float) -> SteadySharing:
         capacity = station.streams * (1.0 - station.loss) / station.service if station.service else math.inf
         if rate >= capacity:
             raise UnstableError("the storage", rate, capacity)
-        present = _open_law(station, rate)
+        present = _open_law(station, rate, capacity)
         response = station.private + float(present @ np.arange(present.size)) / rate
         return _Visit(response, rate, rate * response, present, np.full(present.size, rate))
 
@@ -257,7 +261,7 @@ def _repair(station: _Station, away: float, jobs: int) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def _open_law(station: _Station, rate: float) -> Array:
+def _open_law(station: _Station, rate: float, capacity: float) -> Array:
     """Probability of 0, 1, ... programs at the storage, cut where the rest is negligible."""
     offered = rate * station.service
     if offered == 0.0:
@@ -269,8 +273,16 @@ def _open_law(station: _Station, rate: float) -> Array:
         weights = np.exp(weights - weights.max())
         ratio = offered / station.speeds(size)[-1]
         rest = weights[-1] * ratio / (1.0 - ratio) if ratio < 1.0 else math.inf
-        if rest <= 1e-15 * weights.sum() or size >= 1 << 20:
+        if rest <= 1e-15 * weights.sum():
             return np.asarray(weights / weights.sum())
+        if size >= _MOST_PRESENT:
+            raise UnstableError(
+                "the storage",
+                rate,
+                capacity,
+                message=f"the storage: {rate:.9g} programs/s are too near to the {capacity:.9g} that it "
+                f"carries, with more than {size:,} of them there at times; lower the rate",
+            )
         size *= 2
 
 
@@ -283,11 +295,15 @@ def _stay_law(station: _Station, found: Array, joins: Array) -> PhaseType | None
     if station.service == 0.0:
         return None
     kept = int(np.searchsorted(np.cumsum(found), 1.0 - 1e-12)) + 1
-    most = min(joins.size - 1, max(kept + 20, 2 * kept))
-    if most + 1 > _MOST_PHASES:  # so many that their number hardly changes meanwhile
+    most = min(joins.size - 1, max(kept + 20, 2 * kept), _MOST_PHASES - 1)
+    if found[most + 1 :].sum() > _TAIL:  # so many that their number hardly changes meanwhile
         crowd = np.arange(1.0, found.size + 1.0)
-        return PhaseType.exponential(
-            mean=station.service * float(found @ (crowd / station.speeds(found.size)))
+        near = (np.log(crowd) / np.log(found.size) * (_MOST_PHASES - 1)).astype(int)
+        shares = np.bincount(near, found)
+        met = shares > 0.0
+        lasts = np.bincount(near, found * crowd / station.speeds(found.size))[met] / shares[met]
+        return PhaseType.hyperexponential(
+            weights=shares[met] / shares[met].sum(), means=station.service * lasts
         )
     others = np.arange(most + 1)
     each = station.speeds(most + 1) / (others + 1.0) / station.service  # rate of each of i + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from scipy.special import kv
 
 from phasefit import PhaseType
 from qmodels.errors import ModelError, UnstableError
@@ -104,3 +105,26 @@ def test_a_full_storage_takes_its_demand_from_each():
 def test_a_curve_that_cannot_be_is_refused(wrong):
     with pytest.raises(ModelError):
         StageCurve(**{"name": "x", "seconds": 1.0} | wrong)
+
+
+@pytest.mark.thorough
+def test_percentiles_of_a_stream_near_the_capacity_are_those_of_processor_sharing():
+    """Their ratio to the mean is a smooth function of the load, and in its end sqrt(4 x) K1(sqrt(4 x))."""
+    alone = StageCurve("io", 1.0, io_share=1.0, streams=1.0)
+
+    def over_mean(load: float, q: float) -> float:
+        found = open_sharing([alone], load)
+        return found.percentile(q) / found.response
+
+    for q in (0.5, 0.9, 0.99):
+        assert over_mean(0.88, q) == pytest.approx(over_mean(0.87, q), rel=0.02)
+        x = over_mean(0.999, q)
+        assert 2.0 * math.sqrt(x) * kv(1, 2.0 * math.sqrt(x)) == pytest.approx(1.0 - q, rel=0.02)
+
+
+def test_a_stream_all_but_at_the_capacity_is_refused_where_its_law_would_be_cut():
+    """A twentieth of the response was said at one part in ten million below."""
+    alone = StageCurve("io", 1.0, io_share=1.0, streams=1.0)
+    assert open_sharing([alone], 1.0 - 1e-4).response == pytest.approx(1e4, rel=1e-9)
+    with pytest.raises(UnstableError, match="too near to the 1 that it carries"):
+        open_sharing([alone], 1.0 - 1e-7)

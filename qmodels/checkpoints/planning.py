@@ -127,8 +127,9 @@ def jobs_that_fit(job: Checkpointing, storage: Storage, *, goodput: float, at_mo
 
     Notes
     -----
-    Goodput falls with the number of jobs. ``(tau + C) B / V`` jobs keep the storage busy all
-    the time.
+    Goodput falls with the number of jobs, but for jobs that work on while they wait, at a storage
+    that is full, and for clocks: a larger number may reach it again there. ``(tau + C) B / V`` jobs
+    keep the storage busy all the time.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -210,7 +211,8 @@ class QueueingNetwork(Record):
         label = (
             f"exact ({method.replace('mva', 'mean value analysis')})" if exact else f"approximate ({method})"
         )
-        customers = float(self.populations.sum())
+        # logarithms of the normaliser are as large as that of a factorial
+        size = float(self.populations.sum()) + 4.0
         # an error of a load is larger by so much in what the load leaves
         left = min(1.0 - load / s.last_speed for s, load in zip(self.stations, self.open_load, strict=True))
         return NetworkSolution(
@@ -220,7 +222,7 @@ class QueueingNetwork(Record):
             throughput=throughput,
             queues=queues,
             method=label,
-            error_bound=64.0 * (customers + 4.0) * _EPS / float(left) if exact else None,
+            error_bound=64.0 * size * math.log(size) * _EPS / float(left) if exact else None,
             caveats=tuple(
                 f"{name}: unlike services in order of arrival have no product form" for name in self.unlike_at
             ),

@@ -13,6 +13,7 @@ from qmodels.networks import (
     Station,
     flow_equivalent_station,
 )
+from qmodels.networks.product_form import machine_repair
 from qmodels.queues import Queue
 from tests.campaigns.station_networks import chain_error, random_network, small_networks
 
@@ -207,6 +208,19 @@ def test_thousands_of_servers_of_open_classes_alone_take_no_longer_than_one():
     solution = QueueingNetwork([Station("a", servers=16_000)], [jobs]).solve()
     assert solution.seconds < 5.0
     assert solution.response[0] == pytest.approx(Queue("M/M/16000", 15_840.0, 1.0).mean_response, rel=1e-10)
+
+
+@pytest.mark.thorough
+def test_the_error_of_thousands_of_customers_is_within_its_bound():
+    """Logarithms of the normaliser are in the tens of thousands, and have so many digits less."""
+    users, servers, think, mean = 3000, 1000, 0.0542430630679159, 0.7804905216025694
+    law = machine_repair(think, mean, users, servers)
+    there = law @ np.arange(users + 1)
+    solution = QueueingNetwork(
+        [Station("a", servers=servers)], [CustomerClass({"a": mean}, population=users, think=think)]
+    ).solve("convolution")
+    assert solution.queues[0, 0] == pytest.approx(there, rel=solution.error_bound)
+    assert solution.error_bound < 1e-9
 
 
 def test_the_error_next_to_saturation_is_within_its_bound():

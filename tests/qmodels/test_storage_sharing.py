@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from scipy.special import kv
+from scipy.special import gammaincinv, kv
 
 from phasefit import PhaseType
 from qmodels.errors import ModelError, UnstableError
@@ -128,3 +128,15 @@ def test_a_stream_all_but_at_the_capacity_is_refused_where_its_law_would_be_cut(
     assert open_sharing([alone], 1.0 - 1e-4).response == pytest.approx(1e4, rel=1e-9)
     with pytest.raises(UnstableError, match="too near to the 1 that it carries"):
         open_sharing([alone], 1.0 - 1e-7)
+
+
+def test_many_transfers_of_a_stream_meet_the_same_others():
+    """As of a job of one length in M/M/1 under processor sharing, of known variance (Coffman et al.)."""
+    alone, load = StageCurve("io", 1.0, io_share=1.0, streams=1.0), 0.8
+    left = 1.0 - load
+    variance = 2.0 * load / left**3 - 2.0 * load * -math.expm1(-left) / left**4
+    found = open_sharing([alone], load)
+    shape = found.response**2 / variance
+    for q in (0.5, 0.9, 0.99):
+        gamma_law = found.response * float(gammaincinv(shape, q)) / shape
+        assert found.percentile(q, bursts=500) == pytest.approx(gamma_law, rel=3e-3)

@@ -38,7 +38,7 @@ class SteadySharing(Record):
     method: str  #: "exact (product form)" where all stages have the same `streams`, or "approximate"
     private: float  #: seconds of a response away from the storage
     _stay: Callable[[], PhaseType | None] = field(repr=False, default=lambda: None)
-    _scv: Callable[[int], float] | None = field(repr=False, default=None)
+    _scv: Callable[[int], float] = field(repr=False, default=lambda count: 1.0 / count)
 
     def percentile(self, q: float, *, bursts: int = 1) -> float:
         """Return the response that a share `q` of programs does not exceed, seconds.
@@ -50,8 +50,7 @@ class SteadySharing(Record):
         bursts : int
             Transfers of a program, exponential, under processor sharing; the rest is constant. The law of
             one is exact, but where 400 others and more are met: then as if their number stayed. That of
-            several is a gamma law: in an open stream with the variance of as many that follow each other
-            among the same others, in a closed one with that of as many independent ones.
+            several is a gamma law with the variance of as many that follow each other among the same others.
 
         Raises
         ------
@@ -65,7 +64,7 @@ class SteadySharing(Record):
             return self.response
         if count == 1:
             return self.private + float(law.ppf(q))
-        shape = count / law.scv if self._scv is None else 1.0 / self._scv(count)
+        shape = 1.0 / self._scv(count)
         return self.private + law.mean * float(gammaincinv(shape, q)) / shape
 
 
@@ -134,7 +133,7 @@ class _Visit(NamedTuple):
     others: float  #: that a program finds in the system on average
     seen: Array  #: probability of 0, 1, ... others at the storage when it comes there
     joins: Array  #: rate at which one more comes there, with 0, 1, ... others at it
-    stream: bool = False  #: whether others come once and leave for good
+    between: float = 0.0  #: share of the time away that is between two transfers of one program
 
 
 def closed_sharing(stages: Sequence[StageCurve], programs: int, *, think: float = 0.0) -> SteadySharing:
@@ -184,7 +183,8 @@ def closed_sharing(stages: Sequence[StageCurve], programs: int, *, think: float 
         response = station.private + station.service * float(seen @ (at / station.speeds(n)))
         throughput = n / (think + response)
         others = max(throughput * response * (1.0 - 1.0 / n), 0.0)
-        return _Visit(response, throughput, others, seen, (n - at) / (away or math.inf))
+        joins, between = (n - at) / (away or math.inf), station.private / (away or math.inf)
+        return _Visit(response, throughput, others, seen, joins, between)
 
     return _settled(stages, float(n - 1), visit)
 
@@ -225,7 +225,7 @@ def open_sharing(stages: Sequence[StageCurve], rate: float) -> SteadySharing:
             raise UnstableError("the storage", rate, capacity)
         present = _open_law(station, rate, capacity)
         response = station.private + float(present @ np.arange(present.size)) / rate
-        return _Visit(response, rate, rate * response, present, np.full(present.size, rate), stream=True)
+        return _Visit(response, rate, rate * response, present, np.full(present.size, rate))
 
     return _settled(stages, rate * sum(stage.seconds for stage in stages), visit)
 
@@ -249,7 +249,7 @@ def _settled(
         method="exact (product form)" if station.exact else "approximate",
         private=station.private,
         _stay=partial(_stay_law, station, found.seen, found.joins),
-        _scv=partial(_scv_of_several, station, found.seen, found.throughput) if found.stream else None,
+        _scv=partial(_scv_of_several, station, found),
     )
 
 
@@ -324,24 +324,25 @@ def _stay_law(station: _Station, found: Array, joins: Array) -> PhaseType | None
     return PhaseType(start / start.sum(), rates)
 
 
-def _scv_of_several(station: _Station, found: Array, rate: float, count: int) -> float:
-    """Squared coefficient of variation of so many transfers in a row of one program of an open stream.
+def _scv_of_several(station: _Station, visit: _Visit, count: int) -> float:
+    """Squared coefficient of variation of so many transfers in a row of one program.
 
-    The others come and go meanwhile, so that a program that met many meets many again.
+    The others come and go meanwhile, so that a program that met many meets many again. Those that are between
+    two transfers of their own come `count` times as often, for as much less.
     """
+    found, joins = visit.seen, visit.joins
     kept = int(np.searchsorted(np.cumsum(found), 1.0 - 1e-12)) + 1
-    others = np.arange(max(kept + 20, 2 * kept) + 1.0)
+    others = np.arange(min(joins.size, max(kept + 20, 2 * kept) + 1.0))
     each = station.speeds(others.size) / (others + 1.0) / station.service  # rate of each of i + 1
-    ends = count * each  # of one transfer
+    pace = 1.0 + (count - 1.0) * visit.between
+    more, fewer, ends = pace * joins[: others.size - 1], pace * (others * each)[1:], count * each
     rates = np.zeros((3, others.size))
-    rates[0, 1:] = -rate
-    rates[2, :-1] = -(others * each)[1:]
-    rates[1] = np.where(others < others[-1], rate, 0.0) + others * each + ends
+    rates[0, 1:], rates[1], rates[2, :-1] = -more, ends, -fewer
+    rates[1, :-1] += more
+    rates[1, 1:] += fewer
     mean, square = np.zeros(others.size), np.zeros(others.size)
     for _ in range(count):
         mean = solve_banded((1, 1), rates, 1.0 + ends * mean)
         square = solve_banded((1, 1), rates, 2.0 * mean + ends * square)
-    start = np.zeros(others.size)
-    start[: found.size] = found[: others.size]
-    start /= start.sum()
+    start = found[: others.size] / found[: others.size].sum()
     return float(start @ square) / float(start @ mean) ** 2 - 1.0

@@ -140,3 +140,18 @@ def test_many_transfers_of_a_stream_meet_the_same_others():
     for q in (0.5, 0.9, 0.99):
         gamma_law = found.response * float(gammaincinv(shape, q)) / shape
         assert found.percentile(q, bursts=500) == pytest.approx(gamma_law, rel=3e-3)
+
+
+@pytest.mark.parametrize(("programs", "think", "io_share"), [(1, 5.0, 0.5), (4, 30.0, 1.0), (6, 0.0, 0.5)])
+def test_several_transfers_that_are_one_have_its_law(programs, think, io_share):
+    stage = StageCurve("io", 10.0, io_share=io_share, streams=2.0)
+    found = closed_sharing([stage], programs, think=think)
+    assert found._scv(1) == pytest.approx(found._stay().scv, rel=1e-9)
+    # independent ones vary least
+    assert found._scv(20) > found._scv(1) / 20.0 * (1.0 - 1e-9)
+
+
+def test_programs_that_think_long_meet_the_same_others_again():
+    """Played, one in ten of four programs that only transfer takes more than 32.5 s; independent, 27 s."""
+    found = closed_sharing([StageCurve("io", 10.0, io_share=1.0, streams=1.0)], 4, think=30.0)
+    assert found.percentile(0.9, bursts=20) == pytest.approx(32.5, rel=0.03)

@@ -88,6 +88,7 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
     write, read = job.write_alone(storage), job.read_alone(storage)
     single = _Renewal(job, write, read)
     full, writers = storage.full_at, storage.admitted(jobs)
+    most = min(full, float(writers))
     wait, stretch = 0.0, 1.0
     before, part = np.zeros(2), np.full(2, _STEP)
     for count in range(_STEPS):
@@ -103,8 +104,8 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
                 timer = timer_share(job, service, jobs * service / cycle)
                 kept = (1.0 - visit.reads) ** 2 * (1.0 - timer) * (1.0 - size_share(job))
                 waits = forced + (1.0 - kept) * max(waits - forced, 0.0)
-        survived = 1.0 - job.failure_rate * waits
-        target = waits if math.isinf(job.mtbf) else -job.mtbf * math.log(max(survived, 1e-12))
+        hit = min(job.failure_rate * waits, 1.0 - 1e-12)
+        target = waits if math.isinf(job.mtbf) else -job.mtbf * math.log1p(-hit)
         off = abs(target - wait) + abs(moves / visit.alone - stretch) * write
         gaps = np.array([target - wait, moves / visit.alone - stretch])
         ratios = np.divide(gaps, before, out=np.zeros(2), where=before != 0.0)
@@ -119,13 +120,13 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
         before = gaps
         wait, stretch = wait + float(steps[0]), stretch + float(steps[1])
         if off <= (_SETTLED if count < _STEPS // 2 else _NEARLY) * (write + wait):
-            used = jobs * visit.alone / (visit.away + waits + moves)
+            used = min(most, jobs * visit.alone / (visit.away + waits + moves))
             return Dilation(
                 single.goodput(wait, stretch),
                 wait,
                 stretch,
                 used / full,
-                used / min(full, float(writers)),
+                used / most,
                 *single.of_writes(wait, stretch),
             )
     raise ConvergenceError(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from phasefit import PhaseType
 from phasefit.checks import share, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.checkpoints.formulas import best_alone, daly, young
@@ -90,7 +89,7 @@ def best_interval(job: Checkpointing, storage: Storage, jobs: int = 1) -> BestIn
         model = "auto" if undisturbed(trial, storage, number) else "dilation"  # no chain each time
         return predict_checkpoints(trial, storage, number, model=model).goodput
 
-    constant = not isinstance(job.jitter, PhaseType) and job.jitter == 0.0
+    constant = job.jitter == 0.0 and job.size_law is None
     by_formula = constant and job.timer == "work" and apart(storage, number)
     if by_formula and job.mode != "asynchronous":
         best = best_alone(write, job.mtbf)
@@ -128,8 +127,9 @@ def jobs_that_fit(job: Checkpointing, storage: Storage, *, goodput: float, at_mo
 
     Notes
     -----
-    Goodput falls with the number of jobs. ``(tau + C) B / V`` jobs keep the storage busy all
-    the time.
+    Goodput falls with the number of jobs, but for jobs that work on while they wait, at a storage
+    that is full, and for clocks: a larger number may reach it again there. ``(tau + C) B / V`` jobs
+    keep the storage busy all the time.
 
     Examples
     --------

@@ -63,7 +63,7 @@ def station_series(speeds: Array, load: float, most: int) -> StationSeries:
     rest = last - load
     if speeds[:settled].max(initial=last) > last:  # the quotient would have negative coefficients
         return StationSeries(_summed(plain, settled, last, load, most + 1), last, 0)
-    rows = _summed(plain, settled, last, load, settled)
+    rows = _summed(plain, settled, last, load, min(settled, most + 1))
     head = rows.copy()
     # a_j - a_(j-1) / rest, as a_j (1 - mu'(j) / rest): the speeds seen by closed jobs never exceed the rest
     ratio = np.exp(rows[:-1] - rows[1:]) / rest

@@ -34,13 +34,13 @@ class NetworkSolution(Result):
 
     @property
     def residence(self) -> Array:
-        """Seconds of a passage that pass at each station, (classes, stations)."""
+        """Seconds of a passage that pass at each station, (classes, stations); NaN of nobody."""
         with np.errstate(invalid="ignore"):
-            return np.where(self.queues > 0.0, self.queues / self.throughput[:, None], 0.0)
+            return np.asarray(self.queues / self.throughput[:, None])
 
     @property
     def response(self) -> Array:
-        """Mean seconds of a passage, without thinking, (classes,)."""
+        """Mean seconds of a passage, without thinking, (classes,); NaN of nobody."""
         return np.asarray(self.residence.sum(axis=1))
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -118,12 +119,12 @@ class QueueingNetwork(Record):
     @property
     def unlike_at(self) -> tuple[str, ...]:
         """Stations without a product form: services that differ, in order of arrival."""
-        found = []
+        found, there = [], (self.rates > 0.0) | (self.populations > 0)
         for k, station in enumerate(self.stations):
             means = [
                 c.service[station.name]
-                for c, demand in zip(self.classes, self.demands[:, k].tolist(), strict=True)
-                if demand > 0.0
+                for c, asks in zip(self.classes, (self.demands[:, k] > 0.0) & there, strict=True)
+                if asks
             ]
             if station.discipline == "fcfs" and means and max(means) > min(means) * (1.0 + 1e-12):
                 found.append(station.name)
@@ -210,7 +211,10 @@ class QueueingNetwork(Record):
         label = (
             f"exact ({method.replace('mva', 'mean value analysis')})" if exact else f"approximate ({method})"
         )
-        customers = float(self.populations.sum())
+        # logarithms of the normaliser are as large as that of a factorial
+        size = float(self.populations.sum()) + 4.0
+        # an error of a load is larger by so much in what the load leaves
+        left = min(1.0 - load / s.last_speed for s, load in zip(self.stations, self.open_load, strict=True))
         return NetworkSolution(
             stations=self.stations,
             classes=self.classes,
@@ -218,7 +222,7 @@ class QueueingNetwork(Record):
             throughput=throughput,
             queues=queues,
             method=label,
-            error_bound=64.0 * (customers + 4.0) * _EPS if exact else None,
+            error_bound=64.0 * size * math.log(size) * _EPS / float(left) if exact else None,
             caveats=tuple(
                 f"{name}: unlike services in order of arrival have no product form" for name in self.unlike_at
             ),
@@ -348,10 +352,13 @@ class QueueingNetwork(Record):
     def _convolution(self) -> tuple[Array, Array]:
         closed, most = self._closed(), int(self.populations.sum())
         space = PopulationSeries(self.populations[closed])
+        # each class in a unit of its own: logarithms far from zero have fewer digits behind the point
+        units = self._thinks()[closed] + self.demands[closed].sum(axis=1)
+        demands = self.demands[closed] / units[:, None]
         with np.errstate(divide="ignore"):
-            logs = np.log(self.demands[closed])
+            logs = np.log(demands)
             delays = np.array([s.is_delay for s in self.stations])
-            away = self._thinks()[closed] + self.demands[np.ix_(closed, delays)].sum(axis=1)
+            away = self._thinks()[closed] / units + demands[:, delays].sum(axis=1)
             start = space.of_thinking(np.log(away))
         series = {
             k: station_series(
@@ -367,7 +374,7 @@ class QueueingNetwork(Record):
             shared = space.times(shared, tail, logs[:, k])
         with_all = self._with_heads(space, shared, series, logs, None)
         whole = with_all[-1]
-        flow = np.array([np.exp(with_all[-1 - int(stride)] - whole) for stride in space.strides])
+        flow = np.array([np.exp(with_all[-1 - int(stride)] - whole) for stride in space.strides]) / units
         at = np.zeros((closed.size, len(self.stations)))
         found = np.zeros(len(self.stations))
         for k, each in series.items():
@@ -378,7 +385,7 @@ class QueueingNetwork(Record):
                 total = np.logaddexp(total, space.times(rest, more, logs[:, k]))
             found[k] = np.exp(total[-1] - whole)
             for r, stride in enumerate(space.strides.tolist()):
-                at[r, k] = self.demands[closed[r], k] * np.exp(total[-1 - stride] - whole)
+                at[r, k] = demands[r, k] * np.exp(total[-1 - stride] - whole)
         throughput, queues = self._filled(closed, flow, at)
         for r in np.flatnonzero(self.rates > 0).tolist():
             queues[r, ~delays] = self.rates[r] * self.demands[r, ~delays] * found[~delays]

@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_banded
 from scipy.special import gammaincinv
 
 from phasefit import PhaseType
@@ -18,8 +19,11 @@ from phasefit.records import Record
 from qmodels.errors import ModelError, UnstableError
 from qmodels.storage.curves import MOST_PROGRAMS, StageCurve, storage_speed
 
-#: Programs of a law of responses; beyond, the tail of an open stream is cut at a chance of 1e-12.
-_MOST_PHASES = 400
+#: Phases of a law of responses, and the chance to find more others, up to which they are the numbers of
+#: others; beyond, their number is taken to stay.
+_MOST_PHASES, _TAIL = 400, 1e-5
+#: Programs at a storage that an open stream is followed to.
+_MOST_PRESENT = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +38,7 @@ class SteadySharing(Record):
     method: str  #: "exact (product form)" where all stages have the same `streams`, or "approximate"
     private: float  #: seconds of a response away from the storage
     _stay: Callable[[], PhaseType | None] = field(repr=False, default=lambda: None)
+    _scv: Callable[[int], float] = field(repr=False, default=lambda count: 1.0 / count)
 
     def percentile(self, q: float, *, bursts: int = 1) -> float:
         """Return the response that a share `q` of programs does not exceed, seconds.
@@ -44,7 +49,8 @@ class SteadySharing(Record):
             Between 0 and 1.
         bursts : int
             Transfers of a program, exponential, under processor sharing; the rest is constant. The law of
-            one is exact; of several, a gamma law with the variance of as many independent ones.
+            one is exact, but where 400 others and more are met: then as if their number stayed. That of
+            several is a gamma law with the variance of as many that follow each other among the same others.
 
         Raises
         ------
@@ -58,7 +64,7 @@ class SteadySharing(Record):
             return self.response
         if count == 1:
             return self.private + float(law.ppf(q))
-        shape = count / law.scv
+        shape = 1.0 / self._scv(count)
         return self.private + law.mean * float(gammaincinv(shape, q)) / shape
 
 
@@ -127,6 +133,7 @@ class _Visit(NamedTuple):
     others: float  #: that a program finds in the system on average
     seen: Array  #: probability of 0, 1, ... others at the storage when it comes there
     joins: Array  #: rate at which one more comes there, with 0, 1, ... others at it
+    between: float = 0.0  #: share of the time away that is between two transfers of one program
 
 
 def closed_sharing(stages: Sequence[StageCurve], programs: int, *, think: float = 0.0) -> SteadySharing:
@@ -176,7 +183,8 @@ def closed_sharing(stages: Sequence[StageCurve], programs: int, *, think: float 
         response = station.private + station.service * float(seen @ (at / station.speeds(n)))
         throughput = n / (think + response)
         others = max(throughput * response * (1.0 - 1.0 / n), 0.0)
-        return _Visit(response, throughput, others, seen, (n - at) / (away or math.inf))
+        joins, between = (n - at) / (away or math.inf), station.private / (away or math.inf)
+        return _Visit(response, throughput, others, seen, joins, between)
 
     return _settled(stages, float(n - 1), visit)
 
@@ -199,7 +207,7 @@ def open_sharing(stages: Sequence[StageCurve], rate: float) -> SteadySharing:
     Raises
     ------
     UnstableError
-        If the storage cannot carry that many.
+        If the storage cannot carry that many, or only just: a million programs would be there at times.
     ModelError
         If an argument is out of its range.
 
@@ -215,7 +223,7 @@ def open_sharing(stages: Sequence[StageCurve], rate: float) -> SteadySharing:
         capacity = station.streams * (1.0 - station.loss) / station.service if station.service else math.inf
         if rate >= capacity:
             raise UnstableError("the storage", rate, capacity)
-        present = _open_law(station, rate)
+        present = _open_law(station, rate, capacity)
         response = station.private + float(present @ np.arange(present.size)) / rate
         return _Visit(response, rate, rate * response, present, np.full(present.size, rate))
 
@@ -241,6 +249,7 @@ def _settled(
         method="exact (product form)" if station.exact else "approximate",
         private=station.private,
         _stay=partial(_stay_law, station, found.seen, found.joins),
+        _scv=partial(_scv_of_several, station, found),
     )
 
 
@@ -257,7 +266,7 @@ def _repair(station: _Station, away: float, jobs: int) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def _open_law(station: _Station, rate: float) -> Array:
+def _open_law(station: _Station, rate: float, capacity: float) -> Array:
     """Probability of 0, 1, ... programs at the storage, cut where the rest is negligible."""
     offered = rate * station.service
     if offered == 0.0:
@@ -269,8 +278,16 @@ def _open_law(station: _Station, rate: float) -> Array:
         weights = np.exp(weights - weights.max())
         ratio = offered / station.speeds(size)[-1]
         rest = weights[-1] * ratio / (1.0 - ratio) if ratio < 1.0 else math.inf
-        if rest <= 1e-15 * weights.sum() or size >= 1 << 20:
+        if rest <= 1e-15 * weights.sum():
             return np.asarray(weights / weights.sum())
+        if size >= _MOST_PRESENT:
+            raise UnstableError(
+                "the storage",
+                rate,
+                capacity,
+                message=f"the storage: {rate:.9g} programs/s are too near to the {capacity:.9g} that it "
+                f"carries, with more than {size:,} of them there at times; lower the rate",
+            )
         size *= 2
 
 
@@ -283,11 +300,15 @@ def _stay_law(station: _Station, found: Array, joins: Array) -> PhaseType | None
     if station.service == 0.0:
         return None
     kept = int(np.searchsorted(np.cumsum(found), 1.0 - 1e-12)) + 1
-    most = min(joins.size - 1, max(kept + 20, 2 * kept))
-    if most + 1 > _MOST_PHASES:  # so many that their number hardly changes meanwhile
+    most = min(joins.size - 1, max(kept + 20, 2 * kept), _MOST_PHASES - 1)
+    if found[most + 1 :].sum() > _TAIL:  # so many that their number hardly changes meanwhile
         crowd = np.arange(1.0, found.size + 1.0)
-        return PhaseType.exponential(
-            mean=station.service * float(found @ (crowd / station.speeds(found.size)))
+        near = (np.log(crowd) / np.log(found.size) * (_MOST_PHASES - 1)).astype(int)
+        shares = np.bincount(near, found)
+        met = shares > 0.0
+        lasts = np.bincount(near, found * crowd / station.speeds(found.size))[met] / shares[met]
+        return PhaseType.hyperexponential(
+            weights=shares[met] / shares[met].sum(), means=station.service * lasts
         )
     others = np.arange(most + 1)
     each = station.speeds(most + 1) / (others + 1.0) / station.service  # rate of each of i + 1
@@ -301,3 +322,27 @@ def _stay_law(station: _Station, found: Array, joins: Array) -> PhaseType | None
     start = np.zeros(most + 1)
     start[: min(found.size, most + 1)] = found[: most + 1]
     return PhaseType(start / start.sum(), rates)
+
+
+def _scv_of_several(station: _Station, visit: _Visit, count: int) -> float:
+    """Squared coefficient of variation of so many transfers in a row of one program.
+
+    The others come and go meanwhile, so that a program that met many meets many again. Those that are between
+    two transfers of their own come `count` times as often, for as much less.
+    """
+    found, joins = visit.seen, visit.joins
+    kept = int(np.searchsorted(np.cumsum(found), 1.0 - 1e-12)) + 1
+    others = np.arange(min(joins.size, max(kept + 20, 2 * kept) + 1.0))
+    each = station.speeds(others.size) / (others + 1.0) / station.service  # rate of each of i + 1
+    pace = 1.0 + (count - 1.0) * visit.between
+    more, fewer, ends = pace * joins[: others.size - 1], pace * (others * each)[1:], count * each
+    rates = np.zeros((3, others.size))
+    rates[0, 1:], rates[1], rates[2, :-1] = -more, ends, -fewer
+    rates[1, :-1] += more
+    rates[1, 1:] += fewer
+    mean, square = np.zeros(others.size), np.zeros(others.size)
+    for _ in range(count):
+        mean = solve_banded((1, 1), rates, 1.0 + ends * mean)
+        square = solve_banded((1, 1), rates, 2.0 * mean + ends * square)
+    start = found[: others.size] / found[: others.size].sum()
+    return float(start @ square) / float(start @ mean) ** 2 - 1.0

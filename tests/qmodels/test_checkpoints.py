@@ -1,11 +1,12 @@
 """Checkpoints predicted: modern.md part A, its golden numbers, limits and published figures."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from phasefit import PhaseType
+from phasefit import PhaseType, match_moments
 from qmodels import Checkpointing, ModelError, Storage, best_interval, jobs_that_fit
 from qmodels import predict_checkpoints as predict
 from qmodels.checkpoints import best_alone, daly, waste_bound, young
@@ -59,6 +60,17 @@ def test_the_best_interval_is_where_the_goodput_is_largest():
     ]
     assert max(at) == at[1] == best.goodput
     assert best.low < best.interval < best.high
+
+
+@pytest.mark.parametrize("mode", ["blocking", "asynchronous"])
+def test_the_best_interval_reckons_with_sizes_that_vary(mode):
+    """The closed form is of constant ones: at its interval writes behind the work did .63 instead of .80."""
+    snapshot = 0.5 if mode == "asynchronous" else 0.0
+    varied = match_moments(1.0, 4.0)
+    job = Checkpointing(13.8, 1.0, 342.0, mode=mode, snapshot=snapshot, size_law=varied)
+    best = best_interval(job, Storage(0.5))
+    for factor in (0.5, 0.8, 1.25, 2.0):
+        assert predict(replace(job, interval=factor * best.interval), Storage(0.5)).goodput < best.goodput
 
 
 @pytest.mark.parametrize(
@@ -318,3 +330,19 @@ def test_jobs_that_mostly_fail_before_it_is_their_turn_have_an_answer(mode, jobs
     assert found.utilisation == pytest.approx(1.0, abs=1e-6)
     simulated, half_width = {150: (195_300.0, 2_900.0), 400: (275_700.0, 1_400.0)}[jobs]
     assert abs(found.write - simulated) < 4 * half_width
+
+
+@pytest.mark.parametrize("mtbf", [1e17, 1e30])
+def test_failures_that_hardly_ever_come_are_none(mtbf):
+    """The survived part of a wait was one less next to nothing: a tenth of the stall was left."""
+    law = PhaseType.erlang(phases=3, mean=1.0)
+    job = Checkpointing(0.95, interval=6.24, mtbf=mtbf, size_law=law)
+    storage = Storage(1.0, per_job=0.1, writers=2)
+    rare, never = (predict(each, storage, 16) for each in (job, replace(job, mtbf=math.inf)))
+    assert (rare.goodput, rare.stall) == pytest.approx((never.goodput, never.stall), rel=1e-6)
+
+
+def test_no_more_than_the_bandwidth_is_used():
+    """A third job waits behind two that write all the time: 104 % of the storage were said to be used."""
+    job = Checkpointing(57.5, 9.1, 4860.0, mode="asynchronous", jitter=match_moments(1.0, 4.0))
+    assert predict(job, Storage(1.0, per_job=0.5, writers=2), 3).utilisation == 1.0

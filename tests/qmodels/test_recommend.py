@@ -27,7 +27,7 @@ from qmodels.policies.choice.candidates import default_candidates
 from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
 from qmodels.policies.choice.policy_map import best_policies
 from qmodels.policies.choice.recommendation import recommend
-from qmodels.programs import Burst, Phase, Program
+from qmodels.programs import Burst, Phase, Program, WorkingSet
 from tests.command import result_of
 from tests.laws import REFERENCE_MACHINE, reference_workload
 
@@ -214,12 +214,22 @@ def test_saturated_candidates_come_last_with_their_capacities():
     assert found.rows[-1].capacity == capacity(SP(1, 4), SMALL, JOBS)
 
 
-def test_a_candidate_next_to_its_capacity_is_listed_as_not_computed():
-    rate = (1.0 - 1e-9) * capacity(SP(2, 1), SMALL, JOBS)
-    candidates = [SP(2, 1), TS(4, 1, 2)]
-    found = recommend(SMALL, JOBS, arrival_rate=rate, candidates=candidates, objective="p95")
+def test_an_exact_candidate_next_to_its_capacity_is_listed_as_not_computed():
+    work = Workload.from_scv(Program([Phase(io=0.0, cpu=64.0)]), demand_scv=2.0)
+    rate = (1.0 - 1e-9) * capacity(DP(4), SMALL, work)
+    found = recommend(SMALL, work, arrival_rate=rate, candidates=[DP(4), SP(1, 1)], objective="p95")
     assert [row.status for row in found.rows] == ["best", "not computed"]
     assert "GB" in found.rows[-1].note
+
+
+@pytest.mark.thorough
+def test_percentiles_of_candidates_are_those_of_predict():
+    """Also where the chain of an approximate model takes seconds, and `predict` says those of a crowd."""
+    machine = System(processors=9, disks=4)
+    phase = Phase(io=Burst(1.0, law="d"), cpu=Burst(2.0, sequential=0.1))
+    work = Workload.from_scv(Program([WorkingSet(3, [phase])]), demand_scv=4.0)
+    found = recommend(machine, work, load=0.7, candidates=[DP(1)], objective="p95")
+    assert found.value == predict(DP(1), machine, work, load=0.7).percentile(0.95)
 
 
 def test_the_reason_is_one_sentence_with_the_numbers_of_the_ranking():

@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,8 @@ from qmodels.networks import (
     Station,
     flow_equivalent_station,
 )
+from qmodels.networks.product_form import machine_repair
+from qmodels.queues import Queue
 from tests.campaigns.station_networks import chain_error, random_network, small_networks
 
 GATE, FULL = 12, 1000
@@ -184,3 +188,62 @@ def test_open_classes_in_order_of_arrival_wait_as_pollaczek_and_khinchine_say():
     )
     wait = (rates * means**2).sum() / (1.0 - rates @ means)
     assert network.solve().response == pytest.approx(means + wait, rel=1e-12)
+
+
+@pytest.mark.parametrize("nobody", [{"population": 0}, {"arrival_rate": 0.0}])
+def test_a_class_of_nobody_changes_nothing_and_has_no_response(nobody):
+    """Nor does what it would ask of a station in order of arrival break the product form."""
+    users = CustomerClass({"disk": 1.0}, population=3, think=2.0)
+    alone = QueueingNetwork([Station("disk", "fcfs")], [users]).solve()
+    beside = QueueingNetwork([Station("disk", "fcfs")], [users, CustomerClass({"disk": 5.0}, **nobody)])
+    found = beside.solve()
+    assert (found.method, found.caveats) == (alone.method, ())
+    assert (found.throughput[0], found.response[0]) == (alone.throughput[0], alone.response[0])
+    assert np.isnan(found.response[1])
+
+
+def test_thousands_of_servers_of_open_classes_alone_take_no_longer_than_one():
+    """It was the square of their number: half a minute of 16,000."""
+    jobs = CustomerClass({"a": 1.0}, arrival_rate=15_840.0)
+    solution = QueueingNetwork([Station("a", servers=16_000)], [jobs]).solve()
+    assert solution.seconds < 5.0
+    assert solution.response[0] == pytest.approx(Queue("M/M/16000", 15_840.0, 1.0).mean_response, rel=1e-10)
+
+
+@pytest.mark.thorough
+def test_the_error_of_thousands_of_customers_is_within_its_bound():
+    """Logarithms of the normaliser are in the tens of thousands, and have so many digits less."""
+    users, servers, think, mean = 3000, 1000, 0.0542430630679159, 0.7804905216025694
+    law = machine_repair(think, mean, users, servers)
+    there = law @ np.arange(users + 1)
+    solution = QueueingNetwork(
+        [Station("a", servers=servers)], [CustomerClass({"a": mean}, population=users, think=think)]
+    ).solve("convolution")
+    assert solution.queues[0, 0] == pytest.approx(there, rel=solution.error_bound)
+    assert solution.error_bound < 1e-9
+
+
+def test_the_error_next_to_saturation_is_within_its_bound():
+    rates, means = [0.3, 0.1], [1.7, (1.0 - 1e-10 - 0.3 * 1.7) / 0.1]
+    left = 1 - sum(Fraction(rate) * Fraction(mean) for rate, mean in zip(rates, means, strict=True))
+    network = QueueingNetwork(
+        [Station("a")], [CustomerClass({"a": s}, arrival_rate=r) for r, s in zip(rates, means, strict=True)]
+    )
+    solution = network.solve()
+    assert solution.response == pytest.approx([float(m / left) for m in means], rel=solution.error_bound)
+    assert solution.error_bound < 1e-2
+
+
+@pytest.mark.parametrize("power", [-200, 200])
+def test_digits_do_not_hang_on_the_unit_of_time(power):
+    def response(unit):
+        asked = {"a": 0.3 * unit, "b": 0.5 * unit}
+        return (
+            QueueingNetwork(
+                [Station("a", servers=2), Station("b")], [CustomerClass(asked, population=5, think=unit)]
+            )
+            .solve()
+            .response[0]
+        )
+
+    assert response(2.0**power) == response(1.0) * 2.0**power

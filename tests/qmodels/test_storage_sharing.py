@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from scipy.special import gammaincinv, kv
 
 from phasefit import PhaseType
 from qmodels.errors import ModelError, UnstableError
@@ -104,3 +105,53 @@ def test_a_full_storage_takes_its_demand_from_each():
 def test_a_curve_that_cannot_be_is_refused(wrong):
     with pytest.raises(ModelError):
         StageCurve(**{"name": "x", "seconds": 1.0} | wrong)
+
+
+@pytest.mark.thorough
+def test_percentiles_of_a_stream_near_the_capacity_are_those_of_processor_sharing():
+    """Their ratio to the mean is a smooth function of the load, and in its end sqrt(4 x) K1(sqrt(4 x))."""
+    alone = StageCurve("io", 1.0, io_share=1.0, streams=1.0)
+
+    def over_mean(load: float, q: float) -> float:
+        found = open_sharing([alone], load)
+        return found.percentile(q) / found.response
+
+    for q in (0.5, 0.9, 0.99):
+        assert over_mean(0.88, q) == pytest.approx(over_mean(0.87, q), rel=0.02)
+        x = over_mean(0.999, q)
+        assert 2.0 * math.sqrt(x) * kv(1, 2.0 * math.sqrt(x)) == pytest.approx(1.0 - q, rel=0.02)
+
+
+def test_a_stream_all_but_at_the_capacity_is_refused_where_its_law_would_be_cut():
+    """A twentieth of the response was said at one part in ten million below."""
+    alone = StageCurve("io", 1.0, io_share=1.0, streams=1.0)
+    assert open_sharing([alone], 1.0 - 1e-4).response == pytest.approx(1e4, rel=1e-9)
+    with pytest.raises(UnstableError, match="too near to the 1 that it carries"):
+        open_sharing([alone], 1.0 - 1e-7)
+
+
+def test_many_transfers_of_a_stream_meet_the_same_others():
+    """As of a job of one length in M/M/1 under processor sharing, of known variance (Coffman et al.)."""
+    alone, load = StageCurve("io", 1.0, io_share=1.0, streams=1.0), 0.8
+    left = 1.0 - load
+    variance = 2.0 * load / left**3 - 2.0 * load * -math.expm1(-left) / left**4
+    found = open_sharing([alone], load)
+    shape = found.response**2 / variance
+    for q in (0.5, 0.9, 0.99):
+        gamma_law = found.response * float(gammaincinv(shape, q)) / shape
+        assert found.percentile(q, bursts=500) == pytest.approx(gamma_law, rel=3e-3)
+
+
+@pytest.mark.parametrize(("programs", "think", "io_share"), [(1, 5.0, 0.5), (4, 30.0, 1.0), (6, 0.0, 0.5)])
+def test_several_transfers_that_are_one_have_its_law(programs, think, io_share):
+    stage = StageCurve("io", 10.0, io_share=io_share, streams=2.0)
+    found = closed_sharing([stage], programs, think=think)
+    assert found._scv(1) == pytest.approx(found._stay().scv, rel=1e-9)
+    # independent ones vary least
+    assert found._scv(20) > found._scv(1) / 20.0 * (1.0 - 1e-9)
+
+
+def test_programs_that_think_long_meet_the_same_others_again():
+    """Played, one in ten of four programs that only transfer takes more than 32.5 s; independent, 27 s."""
+    found = closed_sharing([StageCurve("io", 10.0, io_share=1.0, streams=1.0)], 4, think=30.0)
+    assert found.percentile(0.9, bursts=20) == pytest.approx(32.5, rel=0.03)

@@ -174,6 +174,14 @@ def test_job_that_leaves_keeps_nobody_back():
     assert simulate_rigid(small, 4, "FCFS").start.tolist() == pytest.approx([0, np.nan, 4], nan_ok=True)
 
 
+def test_a_withdrawal_of_a_job_that_has_started_is_no_event():
+    """One job behind the first is looked at: the last is in sight at the event after the third started."""
+    jobs = RigidJobs([0, 1, 1, 1], [3, 5, 1, 1], [9, 5, 7, 3], leave=[4.0, np.inf, np.inf, np.inf])
+    kept = RigidJobs(jobs.submit, jobs.need, jobs.run)
+    assert simulate_rigid(kept, 5, EASY(depth=1)).start.tolist() == [0, 9, 1, 14]
+    assert simulate_rigid(jobs, 5, EASY(depth=1)).start.tolist() == [0, 9, 1, 14]
+
+
 def test_users_of_any_number_take_no_memory():
     jobs = RigidJobs([0, 0], [1, 1], [5, 5], user=[0, 2**31 - 1])
     assert simulate_rigid(jobs, 2, cap={2**31 - 1: 0}, weights=Weights(age=1.0)).start.tolist() == [0, 0]

@@ -18,7 +18,6 @@ from qmodels.errors import ModelError
 from qmodels.policies.base import AbstractPolicy
 from qmodels.policies.choice.candidates import ROUNDING
 from qmodels.policies.choice.judging import (
-    MEMORY,
     alone,
     capacity_in_doubt,
     error_of,
@@ -59,7 +58,7 @@ class Contest:
         return self.objective.costly or any(limit.quantity.costly for limit in self.limits)
 
     def judged(
-        self, policy: AbstractPolicy, known: Prediction | None = None, *, memory: float = MEMORY
+        self, policy: AbstractPolicy, known: Prediction | None = None, *, memory: float | None = None
     ) -> RankedPolicy:
         """See `judging.judged`."""
         return judged(

@@ -24,8 +24,8 @@ from qmodels.policies.system import System, Workload
 
 #: What a note begins with where no error is stated; for what follows.
 NOT_KNOWN: Final = "how far it may be off is not known for "
-#: Bytes for the law of one candidate's response; more is needed only next to its capacity.
-MEMORY: Final = 5e8
+#: Bytes for the law of one candidate's response, of an exact model; more is needed only next to its capacity.
+_MEMORY: Final = 5e8
 
 
 def predicted(
@@ -50,11 +50,11 @@ def judged(
     model: str,
     known: Prediction | None = None,
     *,
-    memory: float = MEMORY,
+    memory: float | None = None,
 ) -> RankedPolicy:
     """What is predicted of one candidate, not yet compared with others.
 
-    `known` is its prediction, if there is one; `memory` are bytes for the law of its response.
+    `known` is its prediction, if there is one; `memory` as for `value_of`.
     """
     prediction = known or predicted(policy, system, workload, rate, model)
     if isinstance(prediction, RankedPolicy):
@@ -251,12 +251,18 @@ def _percentile(demand: PhaseType, share: float) -> float:
     return float(demand.ppf(share))
 
 
-def value_of(quantity: Quantity, prediction: Prediction, *, memory: float = MEMORY) -> float:
-    """The quantity of a prediction; MemoryBudgetError where its law would take more bytes."""
+def value_of(quantity: Quantity, prediction: Prediction, *, memory: float | None = None) -> float:
+    """The quantity of a prediction; MemoryBudgetError where its law would take more bytes.
+
+    Without `memory` it is what `predict` says, which for an approximate model is no more than takes some
+    seconds.
+    """
     if quantity.share is None:
         return float(getattr(prediction, quantity.name))
     if quantity.of_wait:
         return float(prediction.wait.percentile(quantity.share))
+    if memory is None and prediction.solved.built.exact:
+        memory = _MEMORY
     return float(percentile_of(prediction.solved, quantity.share, memory=memory))
 
 

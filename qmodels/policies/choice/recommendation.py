@@ -219,8 +219,8 @@ def recommend(
     it is "undecided" where it may be as good as the best. Which of them is better,
     `validation.simulate` can tell. What laws fitted to a log leave out of it is common to all
     candidates, and widens no error; a candidate that the log's own jobs in their own order make
-    no slower than the best one ties with it, see `against_data`. A candidate next to its
-    capacity, whose law of the response would take much memory, is listed as not computed.
+    no slower than the best one ties with it, see `against_data`. A candidate next to its capacity,
+    whose law of the response is exact and would take much memory, is listed as not computed.
 
     Percentiles of the response take longer than means. A candidate whose jobs would be too slow
     even if each ran at its greatest speed after its wait is slower, see `Contest`; its row has

@@ -298,6 +298,8 @@ def simulate(
             time = min(time, times[came, 0])
         if step < step_time.size and (running or queued or came < n):
             time = min(time, step_time[step])
+        while leaving and left < n and not math.isnan(start[leaves[left]]):
+            left += 1  # who has started leaves no queue: nothing happens then
         if leaving and left < n and queued:
             time = min(time, times[leaves[left], 3])
         if time == math.inf:

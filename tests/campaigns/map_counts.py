@@ -3,8 +3,9 @@
 ``python -m tests.campaigns.map_counts`` draws one history of each process of
 `tests.campaigns.unseen_processes`, fits it for each load, and asks a queue of one exponential server for
 the mean wait, with the fitted process at the true rate, and with the load as the history tells it the
-error that is stated, and the history itself, played at the true rate. The truth is two runs of 600,000 jobs by a recursion that shares no code with the
-package. It takes some two minutes of a processor.
+error that is stated. The history itself is played at the true rate as well. The truth is two runs of
+600,000 jobs by a recursion that shares no code with the package. It takes some two minutes of a
+processor.
 """
 
 from __future__ import annotations

@@ -178,8 +178,8 @@ def test_exponential_jobs_on_one_partition_take_rounds():
     assert few.model == "time-sharing"
 
 
-#: Partitions, jobs on each, scv, rate, and the mean of eight runs of 40,000 jobs, known to 1 to 5 %; the model of
-#: before, which told only the branches apart, was 14 to 27 % low, and a bound by jobs all alike 19 % high.
+#: Partitions, jobs on each, scv, rate, and the mean of eight runs of 40,000 jobs, known to 1 to 5 %. The
+#: model of before, which told only branches apart, was 14 to 27 % low; bounded by jobs all alike 19 % high.
 UNLIKE = [(2, 6, 6.0, 0.044444, 35.40), (4, 6, 6.0, 0.155556, 53.73), (8, 6, 15.0, 0.311111, 40.78)]
 
 

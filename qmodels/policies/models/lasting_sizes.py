@@ -24,7 +24,7 @@ from qmodels.policies.models.partition_occupancy import PartitionLoads
 from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain
 from qmodels.policies.models.sized_jobs import two_sizes
 from qmodels.policies.models.time_sharing_loads import Machine, Partitions
-from qmodels.policies.models.turns import mixed_speeds, partition_classes
+from qmodels.policies.models.turns import mixed_speeds, own_part, partition_classes
 
 Array = NDArray[np.float64]
 
@@ -146,7 +146,12 @@ def _in_rounds(machine: Machine, step: Partitions) -> bool:
 
 def _factor(machine: Machine, step: Partitions, loads: PartitionLoads, sizes: Classes) -> Array:
     """By how much j jobs of these sizes are slower than they would be were each that ends replaced."""
-    part = 1.0 - 1.0 / machine.phases
+    part = np.full(step.loss.shape[1], 1.0 - 1.0 / machine.phases)
+    if machine.programs:
+        # jobs of unlike programs meet where they take turns; of a stay that is what is not their own
+        ratio, _ = _means(loads, step)
+        for j in range(2, part.size):
+            part[j] *= (1.0 - float(own_part(j, ratio[j]))) / (1.0 - 1.0 / j)
     return _bounded(1.0 + part * (_pace(loads, step, sizes) - 1.0), step)
 
 

@@ -23,7 +23,6 @@ from qmodels.policies.models.time_sharing_loads import (
     two_branches,
 )
 from qmodels.policies.models.turns import MOST_BY_CLASS
-from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
 
@@ -72,9 +71,8 @@ class TimeSharingModel(AbstractModel):
         if two and (demand.order != 2 or demand.jumps.any()):
             demand = two_branches(demand)
             said.append(f"a demand matched by two branches, scv {demand.scv:.3g}")
-        # programs of a mix differ in more than their size
-        one = len(parts(workload.program)) == 1 and not workload.has_bursts and not case.given
-        lasting = machine.turns and one and arrangement.multiprogramming <= MOST_BY_CLASS
+        drawn = workload.has_bursts or case.given
+        lasting = machine.turns and not drawn and arrangement.multiprogramming <= MOST_BY_CLASS
         c, m = arrangement.max_running, demand.order
         check_blocks(
             f"the chain of {case.policy.label}",

@@ -6,7 +6,7 @@
 latter drawn after the models had been changed for two of the former; ``rounds`` draws under time
 sharing again, half of them ordinary; ``percentiles`` draws after those of unequal partitions and of
 mixes in turns were found in another way, ``sizes`` after the sizes of one branch of a demand were made
-to last, ``mixes`` after those of mixes were. With
+to last, ``mixes`` after those of mixes were, ``last`` after those within a class were. With
 ``again`` those of the record are predicted anew, beside the simulations that are there. Rule, counts
 and seed were written down before any of them was simulated.
 """
@@ -30,6 +30,7 @@ FRESH: Final = {
     "rounds": ({"TS ordinary": 24, "TS without I/O": 12, "TS demand": 6, "TS mix": 6}, 364_036),
     "sizes": ({"TS demand": 20, "TS without I/O": 20}, 367_036),
     "mixes": ({"TS mix": 40}, 368_036),
+    "last": ({"TS ordinary": 20, "TS without I/O": 16, "TS demand": 16, "TS mix": 8}, 369_036),
     "percentiles": ({"SP unequal": 20, "TS mix": 20, "SP demand": 10, "DP demand": 10}, 366_036),
 }
 

@@ -65,7 +65,7 @@ def test_classes_of_one_size_each_keep_the_moments_of_the_demand(scv, bursts):
 @pytest.mark.parametrize("bursts", [1, 4, 400])
 def test_classes_in_turns_come_to_have_the_moments_of_a_burst(bursts):
     work = Workload.from_scv(fixed(2.0, 2.0, bursts), demand_scv=20.0)
-    found = sized_classes(work, 1.0, 1.0, turns=True)
+    found = sized_classes(work, 1.0, 1.0, turns=2)
     of_a_burst = 2.0 * sum(x.weight * x.size**2 for x in found)  # which is exponential
     of_jobs = 2.0 * sum(x.weight * x.size**2 for x in sized_classes(work, 1.0, 1.0))
     assert of_a_burst == pytest.approx(of_jobs ** (1 / bursts) * 21.0 ** (1 - 1 / bursts), rel=1e-9)

@@ -180,7 +180,7 @@ def _followed(case: Case) -> _Followed | None:
         if workload.has_bursts:
             table = burst_stages(workload, *at, rounds)
         else:
-            classes = sized_classes(workload, *at, rounds, turns=True)
+            classes = sized_classes(workload, *at, rounds, turns=arrangement.multiprogramming)
             table = None if classes is None else stages_of(classes, workload, *at)
         found = None if table is None else _Followed(arrangement, workload, table, rounds)
         if found is not None and found.fits:

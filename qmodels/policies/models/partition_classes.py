@@ -431,15 +431,15 @@ def _followed(case: Case) -> _Followed | None:
         return None
     if float(workload.program.mean_cpu(p, d)) == 0.0:
         return None
-    for classes in _choices(workload, p, d):
+    for classes in _choices(workload, p, d, at.multiprogramming):
         found = _Followed(at, workload, classes)
         if found.fits:
             return found
     return None
 
 
-def _choices(workload: Workload, p: float, d: float) -> Iterator[Classes]:
-    """Yield classes of jobs, the most telling first."""
+def _choices(workload: Workload, p: float, d: float, jobs: int) -> Iterator[Classes]:
+    """Yield classes of jobs, so many of them on a partition, the most telling first."""
     if workload.has_bursts:
         if burst_stages(workload, p, d, 1) is not None:
             phases = max(1.0, float(workload.program.mean_phases))
@@ -447,7 +447,7 @@ def _choices(workload: Workload, p: float, d: float) -> Iterator[Classes]:
                 yield ((SizedClass(1.0, 0, 1.0, rounds, phases),),)
         return
     for rounds in range(most_rounds(workload, p, d), 0, -1):
-        classes = sized_classes(workload, p, d, rounds, turns=True)
+        classes = sized_classes(workload, p, d, rounds, turns=jobs)
         if classes is None:
             return
         yield tuple((x,) for x in classes)

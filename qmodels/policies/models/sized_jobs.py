@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from phasefit import PhaseType
 from qmodels.policies.models.job_stages import JobStages
+from qmodels.policies.models.turns import own_part
 from qmodels.policies.system import Workload
 from qmodels.programs import Program
 from qmodels.programs.model import parts
@@ -26,6 +27,8 @@ MOST_ROUNDS: Final = 6
 #: each, whatever their sizes, so that how many a job has left says when it leaves. Chosen by looking at
 #: the points of the record of unlike jobs, see `tests.campaigns.unlike_grid`.
 _IN_ROUNDS: Final = 0.2
+#: Transfer over computation that is as good as none.
+_LEAST: Final = 1e-9
 #: Second moments that differ by less are taken as equal.
 ALIKE: Final = 0.02
 
@@ -45,7 +48,7 @@ class SizedClass:
 
 
 def sized_classes(
-    workload: Workload, p: float, d: float, least_rounds: int = 1, *, turns: bool = False
+    workload: Workload, p: float, d: float, least_rounds: int = 1, *, turns: int = 0
 ) -> tuple[SizedClass, ...] | None:
     """Return the classes of a workload without laws of bursts; None where they are too many.
 
@@ -56,8 +59,8 @@ def sized_classes(
         Processors and disks of a job while all partitions are taken.
     least_rounds : int
         Rounds of bursts that a job is made up of, at least.
-    turns : bool
-        Whether others wait for its bursts of computation, not for the job.
+    turns : int
+        Jobs on a partition that wait for each other's bursts of computation; 0 where they share.
 
     Returns
     -------
@@ -67,8 +70,10 @@ def sized_classes(
     -----
     Bursts of a class are exponential and independent of each other, those of a true job all as long as its
     demand says. So classes cannot have the moments of both a job and a burst. They have those of a job;
-    in turns, where jobs come in one round of n bursts, those of a burst with a weight of 1 - 1/n. The
-    weight was chosen by looking at the points of the record of unlike jobs.
+    in turns, where jobs come in one round of n bursts, those of a burst with a weight of 1 - 1/n. Nor
+    can sizes within a class last: the more jobs meet in turns, for the larger a part of their stay and
+    again and again, the more the sizes of classes vary as those of the demand do (`_passing`). Both were
+    chosen by looking at simulated systems, see `tests.campaigns`.
     """
     found = []
     for at, (weight, program) in enumerate(parts(workload.program)):
@@ -86,9 +91,20 @@ def sized_classes(
         if turns and rounds == 1:
             alike = 1.0 - 1.0 / phases
             second, third = second ** (1.0 - alike) * 2.0**alike, third ** (1.0 - alike) * 6.0**alike
+        if turns > 1:
+            passing = _passing(turns, phases, io / cpu if cpu else np.inf)
+            second, third = second**passing, third**passing
         for share, size in two_sizes(workload.demand.moment(2) / second, workload.demand.moment(3) / third):
             found.append(SizedClass(weight * share, at, size, rounds, max(phases, rounds)))
     return tuple(found)
+
+
+def _passing(jobs: int, phases: float, ratio: float) -> float:
+    """How much of the variance of a class' time is drawn anew with each burst, as a power of its moments."""
+    if ratio == np.inf:
+        return 1.0
+    turns = (1.0 - float(own_part(jobs, max(ratio, _LEAST)))) / (1.0 - 1.0 / jobs)  # of a stay of waiting
+    return 1.0 - (1.0 - 1.0 / phases) * turns * (jobs - 2) / (jobs + 4)
 
 
 def most_rounds(workload: Workload, p: float, d: float) -> int:

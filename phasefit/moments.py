@@ -202,6 +202,7 @@ def _in_range(what: str, value: float) -> float:
 
 
 def _checked_scv(m1: float, m2: float) -> float:
+    _in_range("the second moment", m1 * m1)
     scv = m2 / m1 / m1 - 1.0
     if _LOWEST - ROUNDED <= scv <= _HIGHEST * (1.0 + ROUNDED):
         return min(max(scv, _LOWEST), _HIGHEST)
@@ -221,6 +222,7 @@ def _checked_scv(m1: float, m2: float) -> float:
 
 def _three_moments(m1: float, m2: float, m3: float) -> PhaseType:
     n2, n3 = 1.0 + _checked_scv(m1, m2), m3 / m2 / m1
+    _in_range("the third moment", m1 * m2)
     order = moments3.least_order(n2, n3, _MOST) if n2 < n3 <= _FARTHEST else None
     if order is not None:
         return moments3.law_of_order(order, m1, n2, n3)

@@ -172,9 +172,7 @@ def moment_bounds(order: int, m1: float, m2: float) -> tuple[float, float]:
     >>> round(low, 6), round(high, 6)
     (2.887426, 3.111111)
     """
-    n = whole_number("order", order, least=1)
-    if n > MAX_ORDER:
-        raise ModelError(f"order must be <= {MAX_ORDER}, got {n}")
+    n = whole_number("order", order, least=1, most=MAX_ORDER)
     m1, m2 = real_number("m1", m1, above=0.0), real_number("m2", m2)
     n2, least = m2 / m1 / m1, (n + 1) / n
     if n2 < least * (1.0 - ROUNDED) or (n == 1 and n2 > least * (1.0 + ROUNDED)):

@@ -195,9 +195,7 @@ class StageCurve(Result):
         ModelError
             If it is out of its range.
         """
-        n = whole_number("programs", programs, least=1)
-        if n > MOST_PROGRAMS:
-            raise ModelError(f"programs must be <= {MOST_PROGRAMS}, got {n}")
+        n = whole_number("programs", programs, least=1, most=MOST_PROGRAMS)
         fields = (self.io_share, self.streams, self.loss, self.creep, self.level)
         return float(Curves(*(np.array([x]) for x in fields)).slowdown(n)[0])
 

@@ -229,8 +229,10 @@ class _Data(NamedTuple):
             most = max(int(np.log2(x.size / WINDOWS)), 0)
             lengths: Array = np.ldexp(1.0, np.arange(most + 1))
         else:
-            lengths = np.unique(positive_vector("windows", windows)) / mean
-        counted = np.array([counted_dispersion(x, w, work) for w in lengths])
+            lengths = np.array(
+                [_without_unit(w / mean) for w in np.unique(positive_vector("windows", windows))]
+            )
+        counted = np.array([_without_unit(counted_dispersion(x, w, work)) for w in lengths])
         brought = np.ones(1) if work is None else checked_gaps(work, "work")
         if counted.min() <= 0.0:
             raise ModelError("counts in some windows do not vary; take others")
@@ -246,16 +248,21 @@ class _Data(NamedTuple):
         return cls(
             mean,
             x.size,
-            second - 1.0,
-            float((x**3).mean()) / second,
-            lag1(sample),
+            _without_unit(second - 1.0),
+            _without_unit(float((x**3).mean()) / second),
+            _without_unit(lag1(x)),
             lengths,
             counted,
             weights / weights.max(),
-            float(brought.var() / brought.mean() ** 2),
+            _without_unit(float(brought.var() / brought.mean() ** 2)),
             None if thirds is None else _asymmetry(counted, thirds),
             matters,
         )
+
+
+def _without_unit(figure: float) -> float:
+    """The figure without its last digits: a unit of time changes them, and a search ends elsewhere then."""
+    return float(f"{figure:.12g}")
 
 
 def _fit_two_phases(data: _Data) -> MapFit:

@@ -177,8 +177,8 @@ def probability_vector(name: str, value: ArrayLike, *, beside: float = 0.0) -> A
     return vector * (goal / total) if total > 0.0 else vector
 
 
-def whole_number(name: str, value: int, *, least: int) -> int:
-    """Return `value` as an int of at least `least`; a float is refused even when it is whole.
+def whole_number(name: str, value: int, *, least: int, most: float = inf) -> int:
+    """Return `value` as an int from `least` to `most`; a float is refused even when it is whole.
 
     Parameters
     ----------
@@ -186,13 +186,13 @@ def whole_number(name: str, value: int, *, least: int) -> int:
         Name of the argument, for the message.
     value : int
         The number to check; numpy's whole numbers count.
-    least : int
-        Smallest number allowed.
+    least, most : int
+        Smallest and largest number allowed.
 
     Raises
     ------
     ModelError
-        If it is no whole number, or too small.
+        If it is no whole number, or out of this range.
     """
     try:
         number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
@@ -202,6 +202,8 @@ def whole_number(name: str, value: int, *, least: int) -> int:
         raise ModelError(f"{name} must be a whole number, got {value!r:.80}")
     if number < least:
         raise ModelError(f"{name} must be >= {least}, got {number}")
+    if number > most:
+        raise ModelError(f"{name} must be <= {most}, got {number}")
     return number
 
 

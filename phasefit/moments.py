@@ -172,9 +172,7 @@ def moment_bounds(order: int, m1: float, m2: float) -> tuple[float, float]:
     >>> round(low, 6), round(high, 6)
     (2.887426, 3.111111)
     """
-    n = whole_number("order", order, least=1)
-    if n > MAX_ORDER:
-        raise ModelError(f"order must be <= {MAX_ORDER}, got {n}")
+    n = whole_number("order", order, least=1, most=MAX_ORDER)
     m1, m2 = real_number("m1", m1, above=0.0), real_number("m2", m2)
     n2, least = m2 / m1 / m1, (n + 1) / n
     if n2 < least * (1.0 - ROUNDED) or (n == 1 and n2 > least * (1.0 + ROUNDED)):
@@ -202,6 +200,7 @@ def _in_range(what: str, value: float) -> float:
 
 
 def _checked_scv(m1: float, m2: float) -> float:
+    _in_range("the second moment", m1 * m1)
     scv = m2 / m1 / m1 - 1.0
     if _LOWEST - ROUNDED <= scv <= _HIGHEST * (1.0 + ROUNDED):
         return min(max(scv, _LOWEST), _HIGHEST)
@@ -221,6 +220,7 @@ def _checked_scv(m1: float, m2: float) -> float:
 
 def _three_moments(m1: float, m2: float, m3: float) -> PhaseType:
     n2, n3 = 1.0 + _checked_scv(m1, m2), m3 / m2 / m1
+    _in_range("the third moment", m1 * m2)
     order = moments3.least_order(n2, n3, _MOST) if n2 < n3 <= _FARTHEST else None
     if order is not None:
         return moments3.law_of_order(order, m1, n2, n3)

@@ -107,7 +107,7 @@ def best_interval(job: Checkpointing, storage: Storage, jobs: int = 1) -> BestIn
 
 
 def jobs_that_fit(job: Checkpointing, storage: Storage, *, goodput: float, at_most: int = 100_000) -> int:
-    """Return the largest number of equal jobs that all keep at least some goodput.
+    """Return the largest number of equal jobs up to which all keep at least some goodput.
 
     Parameters
     ----------
@@ -128,8 +128,8 @@ def jobs_that_fit(job: Checkpointing, storage: Storage, *, goodput: float, at_mo
     Notes
     -----
     Goodput falls with the number of jobs, but for jobs that work on while they wait, at a storage
-    that is full, and for clocks: a larger number may reach it again there. ``(tau + C) B / V`` jobs
-    keep the storage busy all the time.
+    that is full, and for clocks: a larger number may reach it again there, which does not count.
+    ``(tau + C) B / V`` jobs keep the storage busy all the time.
 
     Examples
     --------
@@ -143,7 +143,11 @@ def jobs_that_fit(job: Checkpointing, storage: Storage, *, goodput: float, at_mo
     def reaches(number: int) -> bool:
         return predict_checkpoints(job, storage, number).goodput >= wanted
 
-    return most_that(reaches, most)
+    # where more than fill the storage may reach it again, those that just do are judged first
+    fill = min(storage.full_at, storage.admitted(most))
+    full = math.ceil((job.interval / job.write_alone(storage) + 1.0) * fill)
+    found = most_that(reaches, min(full, most))
+    return found if found < full else most_that(reaches, most)
 
 
 def _place_of_maximum(function: Callable[[float], float], low: float, high: float) -> float:

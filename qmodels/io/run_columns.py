@@ -238,7 +238,8 @@ def unread_note(
     parting = {
         name: kinds
         for name, cells in values.items()
-        if 1 < (kinds := len(set(cells))) <= len(rows) // 2 and any(not _is_number(cell) for cell in cells)
+        if 1 < (kinds := len(set(cells))) <= len(rows) // 2
+        and (name in COLUMNS or any(not _is_number(cell) for cell in cells))
     }
     if not parting:
         return ()
@@ -246,7 +247,7 @@ def unread_note(
     first = next(iter(parting))
     return (
         f"Not read: {shown}. Runs on the same allotment count as repeats; where such a column parts programs "
-        f"or settings, name it: program={first[:40]}.",
+        f"or settings, name it: {first if first in COLUMNS else 'program'}={first[:40]}.",
     )
 
 

@@ -122,9 +122,7 @@ class QBDSolution(Result):
         ModelError
             If `k` is not a whole number from 0 to 100, or the moment is too large for a float.
         """
-        k = whole_number("k", k, least=0)
-        if k > 100:
-            raise ModelError(f"k must be <= 100, got {k}")
+        k = whole_number("k", k, least=0, most=100)
         b = len(self.boundary) - 1
         beyond = self._binomial_moments(k)
         try:

@@ -293,9 +293,7 @@ class ClosedSolution(Result):
 
 
 def _moment(pmf: Array, k: int) -> float:
-    k = whole_number("k", k, least=0)
-    if k > 100:
-        raise ModelError(f"k must be <= 100, got {k}")
+    k = whole_number("k", k, least=0, most=100)
     with np.errstate(over="ignore"):
         value = float(pmf @ np.arange(pmf.size, dtype=float) ** k)
     if not np.isfinite(value):

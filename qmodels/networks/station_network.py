@@ -267,6 +267,7 @@ class QueueingNetwork(Record):
         jobs, think = self.populations.astype(float), self._thinks()
         delays = np.array([s.is_delay for s in self.stations])
         asked, away = self.demands[:, ~delays], think + self.demands[:, delays].sum(axis=1)
+        away[jobs == 0.0] = 1.0  # any, of nobody, who may ask for nothing
         tables = [s.speed_table(None) for s in self.stations if not s.is_delay]
         slowest, fastest = (np.array([each(table) for table in tables]) for each in (np.min, np.max))
         # at best with so many there that each of them is served faster than one alone would be

@@ -39,30 +39,32 @@ class Curves(NamedTuple):
         programs : int
             At least one.
         """
-        return (1.0 - self.io_share) * self._private(programs) + self._residence(programs)
+        private = (1.0 - self.io_share) * self._private(programs)
+        return private + self._residence(programs, private)
 
     def _private(self, programs: int) -> Array:
         """Stretch of what is not storage."""
         others = programs - 1
         return np.asarray(1.0 + self.creep * others / (1.0 + others / self.level))
 
-    def _residence(self, programs: int) -> Array:
+    def _residence(self, programs: int, private: Array) -> Array:
         """Time at the storage over that of the stage alone: a closed network, by the arrival theorem."""
         if programs == 1:
             return self.io_share
         found = np.zeros(self.io_share.size)
         users = np.flatnonzero(self.io_share > 0.0)
         for some in np.array_split(users, max(1, users.size * programs // _AT_ONCE)):
-            found[some] = _residence(programs, self.io_share[some], self.streams[some], self.loss[some])
+            fields = (each[some] for each in (private, self.io_share, self.streams, self.loss))
+            found[some] = _residence(programs, *fields)
         return found
 
 
-def _residence(programs: int, io_share: Array, streams: Array, loss: Array) -> Array:
+def _residence(programs: int, private: Array, io_share: Array, streams: Array, loss: Array) -> Array:
     """Residence of `Curves` for some curves that use the storage."""
     here = np.arange(1.0, programs + 1.0)
     speed = storage_speed(here, streams[:, None], loss[:, None])
     # A stage that is all storage has no think time: then all are there, all the time.
-    think = np.maximum(1.0 - io_share, 1e-12)[:, None]
+    think = np.maximum(private, 1e-12)[:, None]
     climb = np.log((programs - here[:-1]) / speed[:, :-1] * io_share[:, None] / think)
     weights = np.concatenate([np.zeros((len(climb), 1)), np.cumsum(climb, axis=1)], axis=1)
     weights = np.exp(weights - weights.max(axis=1, keepdims=True))
@@ -193,9 +195,7 @@ class StageCurve(Result):
         ModelError
             If it is out of its range.
         """
-        n = whole_number("programs", programs, least=1)
-        if n > MOST_PROGRAMS:
-            raise ModelError(f"programs must be <= {MOST_PROGRAMS}, got {n}")
+        n = whole_number("programs", programs, least=1, most=MOST_PROGRAMS)
         fields = (self.io_share, self.streams, self.loss, self.creep, self.level)
         return float(Curves(*(np.array([x]) for x in fields)).slowdown(n)[0])
 

@@ -171,9 +171,7 @@ def closed_sharing(stages: Sequence[StageCurve], programs: int, *, think: float 
     >>> round(found.throughput, 12), round(found.response, 12), found.method
     (0.8, 2.5, 'exact (product form)')
     """
-    n = whole_number("programs", programs, least=1)
-    if n > MOST_PROGRAMS:
-        raise ModelError(f"programs must be <= {MOST_PROGRAMS}, got {n}")
+    n = whole_number("programs", programs, least=1, most=MOST_PROGRAMS)
     think = real_number("think", think, least=0.0)
     at = np.arange(1.0, n + 1.0)
 

@@ -96,14 +96,30 @@ def large_network(rng):
     return QueueingNetwork(stations, classes), f"{kind}, {r} class{'es' * (r > 1)}"
 
 
+def roomy_network(rng):
+    """A closed network of 2 to 5 stations with as many servers as customers, or nearly, and its regime."""
+    stations = [Station(f"s{i}", servers=int(rng.integers(1, 13))) for i in range(int(rng.integers(2, 6)))]
+    classes = [
+        CustomerClass(
+            {s.name: float(10 ** rng.uniform(-2, 1)) for s in stations},
+            population=int(rng.integers(1, 9)),
+            think=float(rng.choice([0.0, 1.0])),
+        )
+        for _ in range(int(rng.integers(1, 3)))
+    ]
+    network = QueueingNetwork(stations, classes)
+    enough = max(station.servers for station in stations) >= network.populations.sum()
+    return network, f"few customers, {'as many servers somewhere' if enough else 'more than servers'}"
+
+
 def main() -> None:
     """Measure and write the record."""
     chains, networks = [int(a) for a in sys.argv[1:]] or [CHAINS, NETWORKS]
     exact = [chain_error(*case) for case in small_networks(np.random.default_rng([SEED, 1]), chains)]
     rng = np.random.default_rng([SEED, 2])
     errors = defaultdict(list)
-    for _ in range(networks):
-        network, regime = large_network(rng)
+    for place in range(2 * networks):
+        network, regime = (large_network if place < networks else roomy_network)(rng)
         response = network.solve("exact").response
         for method in ("linearizer", "bard-schweitzer"):
             off = np.abs(network.solve(method).response / response - 1.0)

@@ -184,11 +184,16 @@ def test_two_phases_are_refused_where_counts_say_that_they_are_far_off():
 
 
 @pytest.mark.thorough
-def test_a_unit_of_time_does_not_change_the_fit():
-    sample = KNOWN["one scale"].rvs(5_000, 2)
-    one, other = fit_map(sample), fit_map(4096.0 * sample)  # a power of two: the same bits
-    assert other.process.mean == pytest.approx(4096.0 * one.process.mean, rel=1e-12)
-    assert other.process.scv == pytest.approx(one.process.scv, rel=1e-12)
+def test_a_unit_of_time_does_not_change_the_fit(rng):
+    sample, work = KNOWN["one scale"].rvs(5_000, 2), rng.exponential(1.0, 5_000)
+    for given in (None, work):
+        one, other = (
+            fit_map(sample, work=given),
+            fit_map(3600.0 * sample, work=None if given is None else 7.0 * given),
+        )
+        assert other.process.mean == pytest.approx(3600.0 * one.process.mean, rel=1e-12)
+        found = [[target.found for target in fit.targets[1:]] for fit in (one, other)]
+        assert found[1] == pytest.approx(found[0], rel=1e-12)
 
 
 @pytest.mark.thorough

@@ -105,3 +105,9 @@ def test_a_mean_that_cannot_be_is_refused(bad):
 def test_a_second_moment_that_is_no_number_is_refused(bad):
     with pytest.raises(ModelError, match="m2"):
         match_moments(1.0, bad)
+
+
+@pytest.mark.parametrize("moments", [(1e-300, 0.0), (1e-110, 2e-220, 0.0)])
+def test_moments_below_the_range_of_floats_ask_for_another_unit_of_time(moments):
+    with pytest.raises(ModelError, match="change the unit of time"):
+        match_moments(*moments)

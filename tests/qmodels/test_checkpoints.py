@@ -217,6 +217,14 @@ def test_jobs_that_fit():
     assert jobs_that_fit(POOL, FILES, goodput=0.5, at_most=3) == 3
 
 
+def test_more_jobs_that_reach_a_goodput_again_do_not_count_where_fewer_miss_it():
+    clock = Checkpointing(1.0, 24.73, mtbf=8307.0, mode="waiting-works", timer="clock")
+    turns = Storage(1.0, writers=1)
+    most = jobs_that_fit(clock, turns, goodput=0.957, at_most=80)
+    reached = [predict(clock, turns, n).goodput >= 0.957 for n in range(most - 1, most + 2)]
+    assert reached == [True, True, False]
+
+
 def test_percentiles_that_nobody_knows_are_refused_with_what_to_do():
     with pytest.raises(ModelError, match=r"simulate_checkpoints"):
         predict(POOL, Storage(20e9, writers=1), 16).percentile(0.95)

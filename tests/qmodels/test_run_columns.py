@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io.run_columns import unread_note
 from qmodels.io.runs import read_runs
 from qmodels.io.subjects import read_subject
 from tests.command import called
@@ -116,3 +117,10 @@ def test_times_that_may_be_minutes_are_read_with_a_remark(tmp_path):
     path.write_text("cores,wall_min\n1,62\n2,33\n4,18\n")
     read = read_runs(path, columns={"p": "cores", "seconds": "wall_min"})
     assert any("If it is minutes, convert it" in each for each in read.notes)
+
+
+def test_a_phase_that_is_numbered_is_said_not_to_be_read():
+    rows = [[phase, p, "5"] for phase in "12" for p in "12"]
+    (note,) = unread_note(["phase", "p", "s"], rows, ["p", "s"])
+    assert note.startswith("Not read: phase (2 values).")
+    assert note.endswith("name it: phase=phase.")

@@ -98,6 +98,10 @@ def test_bounds_hold_and_meet_for_balanced_demands(rng):
     eager = [Station("a", speeds=[0.5, 3.0]), Station("b")]
     network = QueueingNetwork(eager, [CustomerClass({"a": 1.0, "b": 0.01}, population=2)])
     assert network.solve("exact").throughput[0] <= network.bounds().upper[0]
+    # a class of nobody who asks for nothing
+    nobody = CustomerClass({"b": 0.0}, arrival_rate=0.0)
+    found = QueueingNetwork(eager[1:], [CustomerClass({"b": 1.0}, population=2), nobody]).bounds()
+    assert found.lower.tolist() == found.upper.tolist() == [1.0, 0.0]
     balanced = QueueingNetwork(
         [Station("a"), Station("b")], [CustomerClass({"a": 0.5, "b": 0.5}, population=7)]
     )

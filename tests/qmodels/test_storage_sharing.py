@@ -36,6 +36,13 @@ def test_a_stage_is_a_closed_network_of_its_two_centres(io_share, servers, progr
     assert found.utilisation == pytest.approx(exact.utilisation, rel=1e-9)
 
 
+def test_a_stretched_stage_comes_to_the_storage_as_seldom_as_it_does():
+    stage = StageCurve("x", 4.0, io_share=0.5, streams=3.0, creep=0.05)
+    assert stage.time(12) == pytest.approx(closed_sharing([stage], 12).response, rel=1e-9)
+    full = StageCurve("x", 4.0, io_share=0.5, streams=8.0, creep=0.02)
+    assert full.time(1000) == pytest.approx(1000 * full.demand)  # its work of its own takes place meanwhile
+
+
 def test_percentiles_are_those_of_the_sojourn_of_a_closed_network():
     found = closed_sharing([StageCurve("x", 4.0, io_share=0.5, streams=1.0)], 5)
     exact = ClosedNetwork(5, delay=exponential(2.0), disk=exponential(2.0)).solve().sojourn

@@ -38,6 +38,10 @@ def test_one_observation_claims_nothing():
     assert estimate([3.0]).half_width == np.inf
 
 
+def test_observations_that_are_all_the_same_have_no_spread():
+    assert estimate([0.1] * 3).half_width == 0.0
+
+
 def test_a_place_in_a_study_has_its_own_stream_whoever_asks():
     assert stream(1, 2, 3).random() == stream(1, 2, 3).random()
     assert len({stream(1, *key).random() for key in [(), (0,), (1,), (0, 0), (0, 1)]}) == 5

@@ -224,6 +224,10 @@ def jobs(io, cpu, phases, *, scv=1.0, **laws):
     return Workload.from_scv(program, demand_scv=scv)
 
 
+#: A long transfer, then a long burst of computation, and a short one of each: capacity .43 played, .47 here.
+LONG_AND_SHORT = Program(
+    [Phase(io=Burst(io, law="1"), cpu=Burst(cpu, law="1")) for io, cpu in ((1.33, 1.25), (0.017, 0.33))]
+)
 SMALL, IN_ORDER = System(8, 2), System(8, 2, disk_discipline="fcfs")
 MIXED = Workload(
     WorkloadMix([Program([Phase(io=1.0, cpu=50.0)]), Program([Phase(io=5.0, cpu=0.2)])], [0.1, 0.9]),
@@ -239,6 +243,7 @@ WILD = {"cpu_bursts": match_moments(1.0, 21.0), "io_bursts": ONE}
         (TS(1, 1, 4), SMALL, jobs(1.0, 2.0, 4, scv=100.0), 0.3, "a demand of scv 100"),
         (TS(1, 1, 10), SMALL, jobs(1.0, 1.5, 4, scv=20.0), 0.6, "10 jobs on a partition"),
         (TS(1, 1, 12), SMALL, jobs(1.0, 2.0, 1, **WILD), 0.5, "bursts on partitions of several"),
+        (TS(1, 1, 2), SMALL, Workload.from_scv(LONG_AND_SHORT, demand_scv=1.0), 0.8, "phases of a job that"),
         (SP(4, 1), IN_ORDER, jobs(3.0, 1.0, 2, scv=10.0), 0.5, "disks that serve their jobs in"),
         (SP(4, 1), SMALL, MIXED, 0.8, "a mix of programs"),
         (DP(1), SMALL, MIXED, 0.8, "a mix of programs"),

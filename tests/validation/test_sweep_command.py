@@ -296,3 +296,10 @@ def test_numbers_in_a_journal_are_plain_json(allocation, tmp_path):
     with JournalReader(tmp_path / "j") as reader:
         for text in reader.results().values():
             assert json.loads(text)["completed"] == 12.0
+
+
+@pytest.mark.thorough
+def test_a_policy_typed_twice_is_one_point_under_its_label(tmp_path):
+    (tmp_path / "one.toml").write_text(ONE)
+    plan = plan_sweep(tmp_path / "one.toml", {"policy": ["SP(1,1)", "sp( 1, 1 )", "ts(2,2)", "XP(1)"]})
+    assert [point["policy"] for point in plan.points] == ["SP(1,1)", "TS(2,2;M=2)", "XP(1)"]

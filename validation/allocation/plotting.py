@@ -57,8 +57,7 @@ def job_map(mesh: Mesh | Occupancy, *, ax: Axes | None = None, layer: int = 0) -
     'column'
     """
     jobs, mesh = as_occupancy(mesh).jobs, as_mesh(mesh)
-    if whole_number("layer", layer, least=0) >= mesh.depth:
-        raise ModelError(f"layer must be <= {mesh.depth - 1}, got {layer}")
+    whole_number("layer", layer, least=0, most=mesh.depth - 1)
     ax = axes_or_new(ax, figsize=(1.0 + 0.28 * mesh.columns, 0.9 + 0.28 * mesh.rows))
     shown = _colours(jobs, mesh.nodes).reshape(mesh.depth, mesh.rows, mesh.columns, 3)[layer]
     ax.imshow(shown, aspect="equal", interpolation="nearest")

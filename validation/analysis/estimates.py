@@ -150,6 +150,8 @@ def estimate(values: ArrayLike, *, confidence: float = 0.95) -> Estimate:
     n = x.size
     if n == 1:
         return Estimate(float(x[0]), float("inf"), confidence, 1)
+    if x.min() == x.max():  # rounding would spread them
+        return Estimate(float(x[0]), 0.0, confidence, n)
     half_width = _student(confidence, n) * float(x.std(ddof=1)) / n**0.5
     return Estimate(float(x.mean()), half_width, confidence, n)
 

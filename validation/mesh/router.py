@@ -83,9 +83,7 @@ class Router(Record):
             object.__setattr__(self, name, boolean(name, getattr(self, name)))
         for f in fields(self)[:-2]:
             least = 0 if f.name in ("credit", "release", "resume") else 1
-            value = whole_number(f.name, getattr(self, f.name), least=least)
-            if value > 1 << 20:
-                raise ModelError(f"{f.name} must be <= {1 << 20}, got {value}")
+            value = whole_number(f.name, getattr(self, f.name), least=least, most=1 << 20)
             object.__setattr__(self, f.name, value)
         if self.flow > self.hop:
             raise ModelError(f"flow must be <= hop, which is {self.hop}; got {self.flow}")

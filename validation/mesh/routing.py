@@ -6,7 +6,6 @@ import numpy as np
 
 from phasefit.arrays import Ints
 from phasefit.checks import whole_number
-from qmodels.errors import ModelError
 from validation.mesh._kernels import routes
 from validation.mesh.topology import Mesh
 
@@ -57,9 +56,7 @@ def route(mesh: Mesh, source: int, destination: int) -> Ints:
     """
     ends = []
     for name, node in (("source", source), ("destination", destination)):
-        if whole_number(name, node, least=0) >= mesh.routers_of.size:
-            raise ModelError(f"{name} must be <= {mesh.routers_of.size - 1}, got {node}")
-        ends.append(int(mesh.routers_of[node]))
+        ends.append(int(mesh.routers_of[whole_number(name, node, least=0, most=mesh.routers_of.size - 1)]))
     channels = np.empty(2 + mesh.rows + mesh.columns + mesh.depth, dtype=np.int64)
     length = routes.route(mesh.grid, *ends, channels)
     return channels[:length].copy()

@@ -431,8 +431,7 @@ class Mesh(Record):
         ModelError
             If there is no such channel.
         """
-        if whole_number("channel", channel, least=0) >= self.channels:
-            raise ModelError(f"channel must be <= {self.channels - 1}, got {channel}")
+        whole_number("channel", channel, least=0, most=self.channels - 1)
         if channel < 2 * self.routers:
             kind = "injection at" if channel < self.routers else "ejection at"
             return f"{kind} {self.node_name(channel % self.routers)}"

@@ -127,10 +127,7 @@ class TrafficPhase(Record):
             ("targets", 0, MAX_ROUNDS),
             ("last_flits", 0, MAX_FLITS),
         ):
-            value = whole_number(name, getattr(self, name), least=least)
-            if value > most:
-                raise ModelError(f"{name} must be <= {most}, got {value}")
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), least=least, most=most))
         object.__setattr__(self, "lockstep", boolean("lockstep", self.lockstep))
         interval = real_number("interval", self.interval, least=0.0)
         if 0.0 < interval < 1.0 or interval > 1e9:

@@ -217,9 +217,7 @@ class Network:
             If the job cannot be started; the network has not changed then.
         """
         refuse_taken_name(job, self._kept)
-        at = self.clock if time is None else whole_number("time", time, least=self.clock)
-        if at > LAST_CYCLE:
-            raise ModelError(f"time must be <= {LAST_CYCLE}, got {at}")
+        at = whole_number("time", self.clock if time is None else time, least=self.clock, most=LAST_CYCLE)
         drawn = self._started if draw is None else whole_number("draw", draw, least=0)
         if isinstance(traffic, Messages):
             if nodes is not None:
@@ -280,9 +278,8 @@ class Network:
         DeadlockError
             If messages wait for each other in a cycle.
         """
-        limit = LAST_CYCLE if until is None else whole_number("until", until, least=self.clock)
-        if limit > LAST_CYCLE:
-            raise ModelError(f"until must be <= {LAST_CYCLE}, got {limit}")
+        last = LAST_CYCLE if until is None else until
+        limit = whole_number("until", last, least=self.clock, most=LAST_CYCLE)
         if self._tables.lanes is None:
             code = events.advance(self._state, limit)
         else:

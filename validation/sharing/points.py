@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +10,7 @@ from typing import Any, Final
 from phasefit.checks import spelled, suggestion
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.io.scenario import Scenario, make_scenario, with_settings
-from qmodels.policies import AbstractPolicy, Workload, predict
+from qmodels.policies import AbstractPolicy, Workload, parse_policy, predict
 from qmodels.policies.choice.candidates import default_candidates
 from validation.sharing.simulator import simulate
 from validation.sweeps.plain import from_text
@@ -132,6 +132,19 @@ def policy_of(plan: Scenario, label: str) -> AbstractPolicy:
     if found is None:
         raise ModelError(f"no policy {label} on this machine; {suggestion(label, known)}")
     return known[found]
+
+
+def labels_of(plan: Scenario, given: Iterable[object]) -> list[str]:
+    """The labels of policies as results print them, each once; one that names none as it was given."""
+    known = [policy.label for policy in plan.policies]
+    return list(dict.fromkeys(spelled(label, known) or _printed(str(label)) for label in given))
+
+
+def _printed(label: str) -> str:
+    try:
+        return parse_policy(label).label
+    except ModelError:  # said where it is asked for
+        return label
 
 
 def _load(point: Point, plan: Scenario) -> float:

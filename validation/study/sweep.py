@@ -20,7 +20,7 @@ from qmodels.memory import peak_memory
 from qmodels.progress import Progress
 from validation.machine.points import plan_of
 from validation.machine.scenario import AllocationFile, load_plan
-from validation.sharing.points import scenario_of
+from validation.sharing.points import labels_of, scenario_of
 from validation.sweeps.engines import engine
 from validation.sweeps.journal import Campaign, Journal
 from validation.sweeps.journal_file import JournalReader
@@ -171,6 +171,8 @@ def plan_sweep(
         own_seed = scenario.seed
     for name, values in last.items():  # they vary fastest: what is built of the rest is shared
         axes[name] = axes.pop(name, values)
+    if not strategies:
+        axes["policy"] = labels_of(scenario, axes["policy"])
     effort = Effort(
         replications=whole_number("replications", replications or own, least=1),
         precision=None if precision is None else real_number("precision", precision, above=0.0),

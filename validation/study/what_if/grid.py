@@ -30,7 +30,7 @@ from qmodels.policies.choice.ranking import (
 from qmodels.policies.models.build import built_model
 from qmodels.policies.models.recorded_errors import MOST_BUSY
 from qmodels.progress import Progress, no_progress
-from validation.sharing.points import policy_of
+from validation.sharing.points import labels_of, policy_of
 from validation.study.what_if.advice import advice, text_of
 from validation.study.what_if.axes import POLICY, Axis, axes_of, loads_of, prices_of
 from validation.study.what_if.cells import Cell, Curve, Machine
@@ -338,7 +338,7 @@ def _labels(base: Scenario, over: Mapping[str, Sequence[Any]]) -> tuple[str, ...
     listed = [given] if isinstance(given, str) else list(given)
     if not listed:
         raise ModelError("policy has no values; give one at least")
-    return tuple(dict.fromkeys(str(label) for label in listed))
+    return tuple(labels_of(base, listed))
 
 
 def _planned(

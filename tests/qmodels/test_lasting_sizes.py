@@ -187,8 +187,8 @@ UNLIKE = [(2, 6, 6.0, 0.044444, 35.40), (4, 6, 6.0, 0.155556, 53.73), (8, 6, 15.
 def test_the_sizes_of_one_branch_last_as_well(partitions, level, scv, rate, simulated):
     program = Program([WorkingSet(10, [Phase(io=0.2, cpu=1.8)])])
     work = Workload(program, match_moments(1.0, 1.0 + scv))
-    found = predict(TS(partitions, 2, level), System(partitions, partitions), work, arrival_rate=rate)
-    assert found.model == "time-sharing"
+    given = TS(partitions, 2, level), System(partitions, partitions), work
+    found = predict(*given, arrival_rate=rate, model="time-sharing")
     assert found.mean_response == pytest.approx(simulated, rel=0.09)
 
 

@@ -74,13 +74,13 @@ def test_on_one_partition_of_one_job_each_it_is_the_queue_of_one_server():
 def test_a_mix_with_a_large_program_is_followed_by_partition():
     mix = WorkloadMix([fixed(1.0, 30.0, 6), fixed(2.0, 0.5, 6)], weights=[0.1, 0.9])
     work = Workload(mix, demand=match_moments(1.0, 3.0))
-    found = predict(TimeSharing(2, 1, 2), System(4, 1), work, load=0.4)
+    found = predict(TimeSharing(2, 2, 2), System(4, 2), work, load=0.4)
     assert found.model == "partition-classes"
     alone = float(mix.mean_time(2.0, 1.0))
     assert found.mean_jobs == pytest.approx(found.arrival_rate * found.mean_response, rel=1e-9)
     assert found.mean_response > alone
     # its percentiles are those of the model that follows one job, as much slower as the mean is
-    other = predict(TimeSharing(2, 1, 2), System(4, 1), work, load=0.4, model="time-sharing")
+    other = predict(TimeSharing(2, 2, 2), System(4, 2), work, load=0.4, model="time-sharing")
     ratio = found.mean_response / other.mean_response
     assert found.percentile(0.9) == pytest.approx(ratio * other.percentile(0.9), rel=1e-9)
 

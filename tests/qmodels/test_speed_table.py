@@ -62,7 +62,7 @@ def test_a_machine_of_half_the_speed_takes_twice_the_time(policy, work):
 def test_speeds_of_a_loss_system_of_long_and_short_jobs_give_the_answer_back():
     """Factors of one: the table is what the chain of the classes itself does."""
     policy = TimeSharing(2, 1)
-    usual = predict(policy, MACHINE, VARIABLE, load=0.3)
+    usual = predict(policy, MACHINE, VARIABLE, load=0.3, model="time-sharing")
     chain = usual.solved.queue.running
     work = chain.processors_busy / (8.0 * 64.0 / 8.0)  # eight processors for 64 / 8 s
     first = chain.centre.starts

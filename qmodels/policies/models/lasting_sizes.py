@@ -110,16 +110,14 @@ def lasting_in_branches(
     hold more jobs, and the same factor makes delays longer. So the bound on these is kept once more,
     in the chain itself, where solving it takes no longer than `_SECONDS`.
     """
-    plain = made(step)
-    if not _in_rounds(machine, step):
+    plain, rate = made(step), step.arrival_rate
+    if rate is None or not _in_rounds(machine, step) or rate >= plain.capacity:
         return plain
     few, many = two_sizes(*_OF_A_BRANCH)
     factor = _factor(machine, step, step.loads, (few, many))
     slower = made(_slower(step, factor))
     if queue_seconds(np.multiply(plain.sizes, arrivals.order)) > _SECONDS:
         return slower
-    rate = step.arrival_rate
-    assert rate is not None
     coming = arrivals.scale(1.0 / (rate * arrivals.mean))
 
     def jobs(chain: RunningChain) -> float:
@@ -127,7 +125,7 @@ def lasting_in_branches(
 
     alone = rate / float((step.loads.number * step.loads.rate * step.loss)[1].sum())
     least = jobs(plain)
-    most = alone + (least - alone) * _stretch(min(rate / plain.capacity, 1.0))
+    most = alone + (least - alone) * _stretch(rate / plain.capacity)
     reached, part = jobs(slower), 0.0
     if reached <= most * _SAME:
         return slower

@@ -19,6 +19,7 @@ from qmodels.policies.models.merged_classes import Classes, MeanClass, merged
 from qmodels.policies.models.partition_occupancy import partition_rates
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.sized_jobs import (
+    IN_ROUNDS,
     SizedClass,
     burst_stages,
     most_rounds,
@@ -28,7 +29,6 @@ from qmodels.policies.models.state_search import explored
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED, VARIABLE
 from qmodels.policies.models.turns import ratio_of_computing
 from qmodels.policies.system import Arrangement, Workload
-from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
 #: Jobs of one partition by class, or by round of each class.
@@ -36,10 +36,10 @@ Held = tuple[int, ...]
 State = tuple[Held, ...]
 
 #: States of a level, times the stages of arrivals, and of all levels, that are followed.
-MOST_STATES: Final = 1000
-_ALL_STATES: Final = 2500
+MOST_STATES: Final = 1500
+_ALL_STATES: Final = 4000
 #: Seconds that solving the queue may take, about.
-_SECONDS: Final = 0.3
+_SECONDS: Final = 0.6
 #: States of the turns of one partition, and of all that it may hold.
 _MOST_IN_TURN: Final = 300
 #: Slowness of a disk, in logarithms, at which turns are looked at; between them they are joined.
@@ -71,10 +71,9 @@ class PartitionClasses(AbstractModel):
         if workload.io_bursts is not None and workload.cpu_bursts is not None:
             unlike = max(workload.cpu_bursts.scv, workload.io_bursts.scv) > VARIABLE
         else:
-            # two sizes of one program on several partitions are followed by model="time-sharing", and
-            # programs whose jobs are regular carry more than bursts without memory would
-            several = len(parts(workload.program)) > 1 or case.arrangement.processor_partitions == 1
-            unlike = several and workload.demand.scv > VARIABLE
+            # regular jobs carry more than bursts without memory would, and at a disk that several partitions
+            # ask for much, capacities are up to a tenth too high
+            unlike = workload.demand.scv > VARIABLE and _hardly_shared(case)
         return unlike and _followed(case) is not None
 
     def family(self, *, turns: bool) -> str:
@@ -421,6 +420,15 @@ class _Turns:
 
 def _with(held: Held, at: int, more: int) -> Held:
     return (*held[:at], held[at] + more, *held[at + 1 :])
+
+
+def _hardly_shared(case: Case) -> bool:
+    """Whether partitions have disks of their own, or jobs transfer little."""
+    at, program = case.arrangement, case.workload.program
+    if at.used_disk_partitions == at.processor_partitions:
+        return True
+    io, time = (float(f(*case.policy.allotment(case.system))) for f in (program.mean_io, program.mean_time))
+    return io <= IN_ROUNDS * time
 
 
 def _followed(case: Case) -> _Followed | None:

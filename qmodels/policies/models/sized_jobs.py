@@ -26,7 +26,7 @@ MOST_ROUNDS: Final = 6
 #: Share of I/O in a job's time up to which jobs in turns compute in rounds: nearly all have a burst in
 #: each, whatever their sizes, so that how many a job has left says when it leaves. Chosen by looking at
 #: the points of the record of unlike jobs, see `tests.campaigns.unlike_grid`.
-_IN_ROUNDS: Final = 0.2
+IN_ROUNDS: Final = 0.2
 #: Transfer over computation that is as good as none.
 _LEAST: Final = 1e-9
 #: Second moments that differ by less are taken as equal.
@@ -125,7 +125,7 @@ def most_rounds(workload: Workload, p: float, d: float) -> int:
     io, time = float(program.mean_io(p, d)), float(program.mean_time(p, d))
     if io == 0.0:
         return MOST_ROUNDS
-    return 2 if io <= _IN_ROUNDS * time else 1
+    return 2 if io <= IN_ROUNDS * time else 1
 
 
 def two_sizes(second: float, third: float) -> list[tuple[float, float]]:

@@ -71,8 +71,8 @@ class TimeSharingModel(AbstractModel):
         if two and (demand.order != 2 or demand.jumps.any()):
             demand = two_branches(demand)
             said.append(f"a demand matched by two branches, scv {demand.scv:.3g}")
-        drawn = workload.has_bursts or case.given
-        lasting = machine.turns and not drawn and arrangement.multiprogramming <= MOST_BY_CLASS
+        few = arrangement.multiprogramming <= MOST_BY_CLASS
+        lasting = machine.turns and few and not workload.has_bursts and not case.given
         c, m = arrangement.max_running, demand.order
         check_blocks(
             f"the chain of {case.policy.label}",

@@ -54,8 +54,8 @@ Array = NDArray[np.float64]
 
 #: What is said of disks in order of arrival or at random whose jobs are taken to share them.
 TAKEN_AS_SHARED: Final = "disks taken as shared, though their bursts take turns"
-#: States of the occupancy up to which it is followed with disk partitions, and without: eight jobs on each
-#: of eight processor partitions are 12,870.
+#: States of the occupancy up to which it is followed with disk partitions, and without, where all may be
+#: taken: eight jobs on each of eight processor partitions are 12,870.
 MOST_OCCUPANCIES: Final = 6000
 MOST_ALIKE: Final = 13_000
 #: A demand that varies hardly more than an exponential one has one class.
@@ -181,7 +181,8 @@ class Machine:
         most = self.sizes[0] * self.arrangement.multiprogramming
         if self.rooms.count() <= MOST_OCCUPANCIES and most <= MOST_AT_DISK:
             return 0
-        return 1 if self.alike.count() <= MOST_ALIKE else 2
+        capped = self.arrangement.max_running < sum(self.sizes) * self.arrangement.multiprogramming
+        return 1 if self.alike.count() <= (MOST_OCCUPANCIES if capped else MOST_ALIKE) else 2
 
     def _may_follow(self, order: int) -> bool:
         """Whether the occupancy is solved soon beside so many stages of arrivals."""

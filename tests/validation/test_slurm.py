@@ -1,24 +1,33 @@
 """A real Slurm as the referee: what is computed around it, and with --full the lab itself."""
 
+import asyncio
+import time
+from dataclasses import astuple, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from qmodels import DynamicPartitioning, SpaceSharing, System, TimeSharing
+from qmodels.errors import ModelError
 from qmodels.exports.slurm import as_slurm
 from qmodels.io import read_jobs
 from tests.campaigns.record import FOLDER
 from tests.campaigns.slurm import BEGIN, END, PAGE, page_table
 from tests.command import called
+from tests.figure_checks import problems
+from validation.papers.slurm import outcome_of
 from validation.rigid import NodeGroup, RigidJobs, RigidMachine, Weights, simulate_rigid
+from validation.slurm import campaign, prediction
 from validation.slurm.lab import missing
 from validation.slurm.prediction import log_of
 from validation.slurm.replay import Latencies, replay, responses
 from validation.slurm.rows import Measurement, Row, dead_times, measure
 from validation.slurm.scheduler import simulate_slurm
-from validation.slurm.submission import LabJob, LabRun
+from validation.slurm.service import Service, Shared
+from validation.slurm.submission import LabJob, LabRun, run_jobs
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/measured-runs.toml"
 needs_slurm = pytest.mark.skipif(bool(missing()), reason=missing())
@@ -159,6 +168,113 @@ def test_the_public_log_of_a_real_slurm_is_replayed_by_nodes_and_weights(shared_
 def test_the_page_shows_the_rows_on_record():
     table = pd.read_csv(FOLDER / "slurm.csv")
     assert f"{BEGIN}\n{page_table(table)}\n{END}" in PAGE.read_text(encoding="utf-8")
+
+
+def test_jobs_of_a_lab_are_served_by_its_disk_in_turn_and_their_clients_are_counted(tmp_path):
+    """The client stands for salloc: it runs what a job runs as soon as it is submitted."""
+    client = tmp_path / "client"
+    client.write_text('#!/bin/sh\nwhile [ "$1" != /bin/sh ]; do shift; done\n"$@"\n')
+    client.chmod(0o700)
+    lab = SimpleNamespace(place=tmp_path, first_words=[client], environment=None, client_seconds=0.0)
+    jobs = [
+        LabJob(0.0, (("c", 0.01), ("d", 0.03)), nodes=1, limit=1, qos="urgent"),
+        LabJob(0.0, (("d", 0.02),)),
+    ]
+    first, second = run_jobs(lab, jobs, disks=1)
+    assert lab.client_seconds > 0.0
+    assert len(first.bursts) == 2
+    assert len(second.bursts) == 1
+    assert all(found >= asked for found, asked in zip(first.bursts, (0.01, 0.03), strict=True))
+    served = [(run.end - run.bursts[-1], run.end) for run in (first, second)]
+    assert max(begin for begin, _ in served) >= min(end for _, end in served) - 0.005  # one after the other
+    client.write_text(f"{client.read_text()}echo cancelled >&2\nexit 1\n")
+    with pytest.raises(ModelError, match="a client of Slurm failed: cancelled"):
+        run_jobs(lab, jobs[1:], disks=1)
+
+
+def test_jobs_that_slurm_stops_share_a_processor_with_those_that_run():
+    """Of 2 and 3 seconds: after 2 together the second is stopped for 1, in which the first ends."""
+    now = [0.0]
+
+    async def played():
+        shared = Shared(clock=lambda: now[0])
+        served = [asyncio.create_task(shared.serve(seconds, key)) for key, seconds in enumerate((2.0, 3.0))]
+        await asyncio.sleep(0)
+        now[0] = 2.0
+        shared.pause(1)
+        assert shared.left == {0: 1.0, 1: 2.0}
+        now[0] = 3.0
+        shared.resume(1)
+        assert await served[0] == 2.0
+        assert shared.left == {1: 2.0}
+        now[0] = 6.0
+        shared.resume(1)
+        assert await served[1] == 4.0  # a second late
+
+    asyncio.run(played())
+
+
+def test_a_job_that_slurm_may_stop_says_when_it_was(tmp_path):
+    """What its program would say is said for it."""
+    with Service(tmp_path / "jobs", [(("c", 0.05),)]) as service:
+        assert service.batch_command(0)[-2:] == [str(tmp_path / "jobs" / "0"), "0"]
+        for word, seconds in (("begin", 0.0), ("stop", 0.02), ("go", 0.2)):
+            (tmp_path / "jobs" / "told").write_text(f"{word} 0 n0\n")
+            time.sleep(seconds)
+        while 0 not in service.ends:
+            time.sleep(0.01)
+    ((off, on),) = service.stops[0]
+    assert service.begins[0] <= off <= on <= service.ends[0]
+    assert service.bursts[0][0] >= 0.05
+    assert service.ends[0] - service.begins[0] >= 0.05 + (on - off) - 0.005
+
+
+def test_rows_that_were_measured_are_read_and_not_measured_again(tmp_path, monkeypatch):
+    rows = [Row("SP(2,1)", 0.5, 2.0, seed=seed) for seed in (1, 2)]
+    asked = []
+
+    def measured(row):
+        asked.append(row.seed)
+        return made(row, [LabJob(0.0, (("c", 1.0),), nodes=2)], [0.5])
+
+    monkeypatch.setattr(campaign, "measure", measured)
+    found = campaign.measure_all(tmp_path / "rows", rows)
+    assert found == [measured(row) for row in rows]
+    asked.clear()
+    assert campaign.measure_all(tmp_path / "rows", rows) == found
+    assert asked == []
+
+
+def as_measured(row, latencies=(0.0, 0.0)):
+    """Return a row whose jobs ran as our simulators say, with the log that Slurm would have written."""
+    jobs = row.drawn_jobs()
+    known = made(row, jobs, [job.arrival for job in jobs], latencies)
+    starts = [job.arrival + found - job.size for job, found in zip(jobs, replay(known), strict=True)]
+    known = made(row, jobs, starts, latencies)
+    lines = ["JobID|JobName|Submit|Start|End|State|AllocCPUS|NNodes|ElapsedRaw|Timelimit"]
+    for number, (job, run) in enumerate(zip(jobs, known.runs, strict=True), 1):
+        stamps = [np.datetime64("2026-01-01") + np.timedelta64(round(at), "s") for at in astuple(run)[:3]]
+        width = max(job.nodes, 1)
+        elapsed = round(run.end) - round(run.begin)
+        told = (number, "job", *stamps, "COMPLETED", width, width, elapsed, f"00:0{job.limit}:00")
+        lines.append("|".join(map(str, told)))
+    return replace(known, sacct="\n".join(lines))
+
+
+@pytest.mark.thorough
+def test_rows_that_ran_as_our_simulators_say_are_found_to_agree_with_them(monkeypatch):
+    """Latencies that the lab added are taken off; those rows are longer than without them."""
+    monkeypatch.setattr(prediction, "HISTORIES", 3)
+    policies = ("SP(4,1)", "TS(8,1;M=2)", "FCFS", "backfill", "FCFS with priorities")
+    rows = [Row(policy, 0.5, 20.0, jobs=30) for policy in policies]
+    found = outcome_of([as_measured(row, (0.5, 0.25)) for row in rows])
+    table = found.table.set_index("policy")
+    assert table.measured.to_numpy() == pytest.approx(table.replayed.to_numpy(), rel=1e-9)
+    assert (table.measured > table.replayed_bare + 0.4).all()
+    assert np.isfinite(table.replayed_easy).to_numpy().nonzero()[0].tolist() == [policies.index("backfill")]
+    assert [each.claim for each in found.findings] == ["SL-1", "SL-2", "SL-3", "SL-4"]
+    assert found.findings[0].detail == "0.0% in the median, 0.0% in nine of ten of 5 rows, 0.0% at worst"
+    assert problems(found.figure()) == []
 
 
 @pytest.mark.slow

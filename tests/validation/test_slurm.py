@@ -1,6 +1,11 @@
 """A real Slurm as the referee: what is computed around it, and with --full the lab itself."""
 
 import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
 import time
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -20,8 +25,9 @@ from tests.command import called
 from tests.figure_checks import problems
 from validation.papers.slurm import outcome_of
 from validation.rigid import NodeGroup, RigidJobs, RigidMachine, Weights, simulate_rigid
-from validation.slurm import campaign, prediction
-from validation.slurm.lab import missing
+from validation.slurm import campaign, keeper, prediction
+from validation.slurm import lab as slurm_lab
+from validation.slurm.lab import Lab, missing
 from validation.slurm.prediction import log_of
 from validation.slurm.replay import Latencies, replay, responses
 from validation.slurm.rows import Measurement, Row, dead_times, measure
@@ -275,6 +281,110 @@ def test_rows_that_ran_as_our_simulators_say_are_found_to_agree_with_them(monkey
     assert [each.claim for each in found.findings] == ["SL-1", "SL-2", "SL-3", "SL-4"]
     assert found.findings[0].detail == "0.0% in the median, 0.0% in nine of ten of 5 rows, 0.0% at worst"
     assert problems(found.figure()) == []
+
+
+def programs(folder, **texts):
+    """A folder of programs of these texts."""
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / name.replace("_", "-")).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name.replace("_", "-")).chmod(0o700)
+    return str(folder)
+
+
+@pytest.mark.filterwarnings("ignore:subprocess:ResourceWarning")  # daemons are not waited for
+def test_a_keeper_writes_the_configuration_and_starts_one_daemon_after_the_other(tmp_path, monkeypatch):
+    """With programs that do nothing but say that they were called."""
+    called = tmp_path / "called"
+    say = f'echo "${{0##*/}} $*" >>{called}'
+    names = ["mariadb_install_db", "mariadbd", "mariadb", "slurmdbd", "sacctmgr", "slurmctld", "slurmd"]
+    place = "for word; do case $word in --socket=*) : >${word#--socket=};; esac; done"
+    path = programs(
+        tmp_path / "bin",
+        munged=f"{say}; {place}",
+        sinfo="echo n0 idle; echo n1 idle",
+        **dict.fromkeys(names, say),
+    )
+    monkeypatch.setenv("PATH", path, prepend=os.pathsep)
+    monkeypatch.setattr(keeper, "_answers", lambda port: True)
+    monkeypatch.setattr(keeper, "_runner_is_gone", lambda seconds=0.0: False)
+    plan = {
+        "nodes": 2,
+        "user": "somebody",
+        "files": {"slurm.conf": "Port={control_port} Nodes={node_ports} State={folder}/state"},
+        "accounts": [["add", "cluster", "lab"]],
+    }
+    lab = keeper._Lab(tmp_path / "lab", plan, None)
+    with lab.block:
+        lab.start()
+        first = lab.ports[0]
+        assert lab.ports == list(range(first, first + 6))
+    text = (tmp_path / "lab/slurm.conf").read_text()
+    assert text == f"Port={first} Nodes=[{first + 3}-{first + 4}] State={tmp_path}/lab/state"
+    assert list(lab.seconds) == ["munged", "mariadbd", "slurmdbd", "slurmctld", "the nodes"]
+    lines = called.read_text().splitlines()
+    assert lines.index("slurmdbd -D") < lines.index("sacctmgr -i add cluster lab")
+    monkeypatch.setattr(keeper, "_PATIENCE", 0.0)
+    for name in ("sacctmgr", "sinfo"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\necho no cluster >&2; exit 1\n")
+    with pytest.raises(keeper.LabError, match="sacctmgr failed: no cluster"):
+        lab._call("sacctmgr")
+    with pytest.raises(keeper.LabError, match="the nodes did not come up in 0 s"):
+        lab._wait("the nodes", lab._all_idle)
+
+
+def test_a_keeper_says_why_there_is_no_lab(tmp_path):
+    plan = {"nodes": 40, "nice": 0, "folder": str(tmp_path / "lab")}
+    words = [sys.executable, "-I", "-S", keeper.__file__]
+    done = subprocess.run(words, input=json.dumps(plan) + "\n", capture_output=True, text=True, timeout=60)
+    assert json.loads(done.stdout) == {"error": "a lab has at most 36 nodes"}
+
+
+def test_processes_of_a_lab_are_known_by_their_configuration(tmp_path):
+    environment = {"SLURM_CONF": f"{tmp_path}/slurm.conf"}
+    with subprocess.Popen(["/bin/cat"], env=environment, stdin=subprocess.PIPE) as client:
+        assert keeper.members(tmp_path, -1) == [client.pid]
+        assert keeper.members(tmp_path / "other", -1) == []
+        client.stdin.close()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert keeper._answers(port)
+    assert not keeper._answers(port)
+
+
+def test_a_lab_hands_its_plan_to_a_keeper_and_asks_clients_of_its_configuration(tmp_path, monkeypatch):
+    """The keeper writes the plan down, says that all is there, and ends with its runner."""
+    monkeypatch.setattr(slurm_lab, "missing", lambda: "")
+    monkeypatch.setattr(slurm_lab, "__file__", str(tmp_path / "lab.py"))
+    (tmp_path / "keeper.py").write_text(
+        "import pathlib, sys\n"
+        f"pathlib.Path({str(tmp_path / 'plan')!r}).write_text(sys.stdin.readline())\n"
+        """print('{"seconds": {"munged": 0.5}, "ports": [12000]}', flush=True)\n"""
+        "sys.stdin.read()\n"
+    )
+    said = 'echo "JobID|End"; echo "1|Unknown"; echo "2|12:00"; echo $SLURM_CONF'
+    path = programs(tmp_path / "bin", sacct=said)
+    monkeypatch.setattr(slurm_lab, "_PATH", f"{path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", path, prepend=os.pathsep)
+    folder = tmp_path / "lab"
+    with Lab(2, ["PartitionName=all"], {"urgent": 100}, folder) as lab:
+        assert (lab.seconds, lab.ports) == ({"munged": 0.5}, [12000])
+        assert lab.cpu_seconds() >= 0.0
+        assert lab.sacct(2) == f"JobID|End\n1|Unknown\n2|12:00\n{folder}/slurm.conf\n"
+        with pytest.raises(ModelError, match=r"sh: no node"):
+            lab.call("sh", "-c", "echo no node >&2; exit 1")
+    assert lab.keeper is None
+    plan = json.loads((tmp_path / "plan").read_text())
+    assert plan["files"]["slurm.conf"].endswith("PartitionName=all\n")
+    assert "NodeName=n[0-1]" in plan["files"]["slurm.conf"]
+    assert plan["accounts"][2] == ["add", "qos", "urgent", "priority=100"]
+    (tmp_path / "keeper.py").write_text("""input()\nprint('{"error": "munged failed"}')\n""")
+    unusable = Lab(2, [], folder=folder)
+    with pytest.raises(ModelError, match="the Slurm lab did not start: munged failed"):
+        unusable.__enter__()
+    folder.mkdir()
+    with pytest.raises(ModelError, match="lab exists; a lab makes its folder and removes it"):
+        unusable.__enter__()
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from tests.command import called
 from tests.figure_checks import problems
 from validation.papers.slurm import outcome_of
 from validation.rigid import NodeGroup, RigidJobs, RigidMachine, Weights, simulate_rigid
-from validation.slurm import campaign, keeper, prediction
+from validation.slurm import campaign, keeper, prediction, worker
 from validation.slurm import lab as slurm_lab
 from validation.slurm.lab import Lab, missing
 from validation.slurm.prediction import log_of
@@ -233,6 +234,25 @@ def test_a_job_that_slurm_may_stop_says_when_it_was(tmp_path):
     assert service.begins[0] <= off <= on <= service.ends[0]
     assert service.bursts[0][0] >= 0.05
     assert service.ends[0] - service.begins[0] >= 0.05 + (on - off) - 0.005
+
+
+def test_the_program_of_a_job_says_that_it_begins_is_stopped_and_goes_on(tmp_path, monkeypatch):
+    told, own = tmp_path / "told", tmp_path / "own"
+
+    def said(word):
+        told.write_text(f"{told.read_text()}{word}\n")
+
+    own.write_text("served\n")
+    monkeypatch.setattr(sys, "argv", ["worker", str(told), str(own), "7"])
+    monkeypatch.setenv("SLURMD_NODENAME", "n3")
+    monkeypatch.setattr(os, "kill", lambda process, number: said(number.name))
+    before = signal.getsignal(signal.SIGTSTP)
+    try:
+        worker.main()
+        signal.getsignal(signal.SIGTSTP)(signal.SIGTSTP, None)
+    finally:
+        signal.signal(signal.SIGTSTP, before)
+    assert told.read_text().splitlines() == ["begin 7 n3", "stop 7 n3", "SIGSTOP", "go 7 n3"]
 
 
 def test_rows_that_were_measured_are_read_and_not_measured_again(tmp_path, monkeypatch):

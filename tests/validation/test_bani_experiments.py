@@ -10,10 +10,11 @@ from validation.allocation import STRATEGIES, Request
 from validation.analysis.estimates import Estimate
 from validation.analysis.seeding import stream
 from validation.jobs import JobStream
-from validation.machine import Machine, play
+from validation.machine import QUANTITIES, Machine, StrategyComparison, play
+from validation.machine.runs import MachineRun
 from validation.mesh import Mesh, Occupancy
 from validation.papers import RunOptions
-from validation.papers.bani_mohammad import EXPERIMENTS, campaign
+from validation.papers.bani_mohammad import EXPERIMENTS, campaign, messages
 from validation.papers.bani_mohammad.campaign import KEPT, Campaign, run_one
 from validation.papers.bani_mohammad.claims import published, tally
 from validation.papers.bani_mohammad.counted import counted, operations_per_job
@@ -243,4 +244,32 @@ def test_every_sentence_holds_of_runs_as_the_paper_has_them(number, monkeypatch)
     monkeypatch.setattr(campaign, "_replicated", as_printed)
     outcome = BY_NAME[f"bani-fig{number}"].run(RunOptions(quick=True))
     assert [str(finding) for finding in outcome.findings if not finding.holds] == []
+    assert any(ax.lines or ax.containers for ax in outcome.figure().axes)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("number", [0, 1])
+def test_boxes_that_wait_longer_and_are_served_sooner_bear_out_what_is_said_of_messages(number, monkeypatch):
+    """On a mesh and on a torus, by made-up runs."""
+    history = play(Machine(mesh=Mesh(2, 2)), JobStream(arrivals=[0.0], sizes=[1]))
+
+    def compared(machine, strategies, streams, **options):
+        assert streams.mean_interarrival == 50.0
+        runs = {}
+        for name in strategies:
+            box = name in messages.BOXES
+            means = dict.fromkeys(QUANTITIES, 1.0) | {"service": 2.0 - box, "wait": 3.0 + box}
+            means["turnaround"] = 4.0 if name == "TFF" else 5.0
+            values = {quantity: (mean * 0.999, mean * 1.001) for quantity, mean in means.items()}
+            runs[name] = MachineRun(
+                label=name, unit="cycles", values=values, confidence=0.95, seed=0, first=history
+            )
+        return StrategyComparison(runs)
+
+    monkeypatch.setattr(messages, "interarrival_for", lambda *arguments, **options: 50.0)
+    monkeypatch.setattr(messages, "compare_strategies", compared)
+    outcome = messages.EXPERIMENTS[number].run(RunOptions(quick=True))
+    assert outcome.table.pattern.unique().tolist() == ["all-to-all", "halo", "write"][: 3 - number]
+    assert [str(finding) for finding in outcome.findings if not finding.holds] == []
+    assert {each.detail.rpartition("shortest: ")[2] for each in outcome.findings[2::3]} == {"TFF"}
     assert any(ax.lines or ax.containers for ax in outcome.figure().axes)

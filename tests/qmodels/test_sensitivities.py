@@ -119,7 +119,7 @@ def test_programs_of_a_mix_without_names_are_counted_from_one():
 
 
 def test_what_is_not_known_says_why():
-    odd = PhaseType([0.7, 0.3], [[-2.0, 1.0], [0.0, -1.0]])
+    odd = PhaseType([0.7, 0.3], [[-4.0, 1.0], [0.0, -1.0]])
     found = predict("SP(4,4)", MACHINE, Workload(PROGRAM, odd), utilisation=0.95).sensitivities
     assert "not one of two moments" in found.of("scv of demand").note
     assert found.of("scv of demand").slope is None

@@ -150,7 +150,7 @@ def minimum(*laws: PhaseType) -> PhaseType:
     >>> round(minimum(one, one, one).mean, 12)
     0.333333333333
     """
-    return _law_of_all("the minimum", _minimum_of_two, laws)
+    return _law_of_all(_minimum_of_two, laws)
 
 
 def _minimum_of_two(a: PhaseType, b: PhaseType) -> PhaseType:
@@ -191,7 +191,7 @@ def maximum(*laws: PhaseType) -> PhaseType:
     >>> round(maximum(one, one, one).mean, 12)
     1.833333333333
     """
-    return _law_of_all("the maximum", _maximum_of_two, laws)
+    return _law_of_all(_maximum_of_two, laws)
 
 
 def _maximum_of_two(a: PhaseType, b: PhaseType) -> PhaseType:
@@ -470,9 +470,7 @@ def _side_by_side(a: PhaseType, b: PhaseType) -> Array:
     return np.kron(a.jumps, np.eye(b.order)) + np.kron(np.eye(a.order), b.jumps)
 
 
-def _law_of_all(
-    what: str, both: Callable[[PhaseType, PhaseType], PhaseType], laws: Sequence[PhaseType]
-) -> PhaseType:
+def _law_of_all(both: Callable[[PhaseType, PhaseType], PhaseType], laws: Sequence[PhaseType]) -> PhaseType:
     _check_laws(laws)
     return reduce(both, laws)._with_origin(origin_of(*laws))
 

@@ -99,13 +99,11 @@ class _SharedLaw:
         return self.own + self.scale * max(0.0, self.law.ppf(q) - self.own)
 
 
-def in_turns(job: Checkpointing, storage: Storage, jobs: int) -> bool:
+def in_turns(storage: Storage, jobs: int) -> bool:
     """Return whether jobs wait for their turn in order of request, and nobody slows a transfer down.
 
     Parameters
     ----------
-    job : Checkpointing
-        Each of the jobs.
     storage : Storage
         Where they write.
     jobs : int
@@ -135,7 +133,7 @@ def mean_in_turns(job: Checkpointing, storage: Storage, jobs: int) -> tuple[floa
         and job.mode != "asynchronous"
         and job.timer == "work"
         and isinstance(job.jitter, PhaseType)
-        and in_turns(job, storage, jobs)
+        and in_turns(storage, jobs)
     ):
         return None
     networks, orders = _networks(job, storage, jobs)
@@ -169,7 +167,7 @@ def stall_law(job: Checkpointing, storage: Storage, jobs: int, *, wait: bool, me
     if followed is not None and followed.stalls is not None:
         return _EqualValues(followed.stalls)
     shares = storage.admitted(jobs) == jobs
-    turns = in_turns(job, storage, jobs)
+    turns = in_turns(storage, jobs)
     alone = job.write_alone(storage)
     constant = job.jitter == 0.0 and math.isinf(job.mtbf) and job.size_law is None
     if job.mode == "asynchronous" or job.timer == "clock" or (constant and wait):

@@ -30,19 +30,17 @@ SWEEPS: Final = ("predict", "simulate", "allocate")
 
 
 def choice(names: Sequence[str], *flags: str, help: str) -> Any:
-    """An option for one of some names, or for several where it may be repeated.
+    """An option for one of some names.
 
     What is none of them is left as it is: whoever takes it says which one was meant.
     """
 
-    def spell(value: Any) -> Any:
+    def spell(value: str | None) -> str | None:
         if not value:
             return value
         from phasefit.checks import spelled
 
-        if isinstance(value, str):
-            return spelled(value, names) or value
-        return [spelled(each, names) or each for each in value]
+        return spelled(value, names) or value
 
     def complete(incomplete: str) -> list[str]:
         return [name for name in names if name.casefold().startswith(incomplete.casefold())]

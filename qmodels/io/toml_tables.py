@@ -62,11 +62,6 @@ class ChosenTable:
 File = TypeVar("File", bound=Table)
 
 
-def read_tables(source: Path, file: type[File]) -> File:
-    """Read a TOML file and check it against its tables; ScenarioError lists every fault."""
-    return checked_tables(source, file, unchecked_tables(source))
-
-
 def unchecked_tables(source: Path) -> dict[str, Any]:
     """Read a TOML file as it stands; ScenarioError if it is none."""
     try:
@@ -99,7 +94,7 @@ def _read_most(source: Path) -> bytes:
 
 
 def checked_tables(source: Path, file: type[File], tables: Mapping[str, Any]) -> File:
-    """Check tables that were read from `source` or put together; as `read_tables`."""
+    """Check tables that were read from `source` or put together; ScenarioError lists every fault."""
     try:
         return file.model_validate(tables)
     except RecursionError:

@@ -59,11 +59,6 @@ class Saturation(Result):
         """Share of the servers that work."""
         return self.throughput * self.mix.work / self.mix.servers
 
-    @property
-    def time_scale(self) -> float:
-        """Mean response times 1 - load, as the load goes to 1, under Poisson arrivals; seconds."""
-        return (1.0 + self.burstiness) / self.throughput
-
     def record(self) -> dict[str, Any]:
         """Return the figures, without the mix."""
         names = ("throughput", "utilisation", "burstiness", "in_service", "states")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import io
 import json
 import os
 import random
@@ -105,6 +106,14 @@ class TestALog:
             rows = zip(*(column.tolist() for column in columns), strict=True)
             got += sorted(rows, key=lambda r: (r[1], r[2], r[0], r[3], r[4]))
         assert [[str(x) for x in row] for row in got] == expected
+
+    @pytest.mark.parametrize("name", LOGS)
+    def test_is_read_in_this_process_as_in_one_of_its_own(self, logs, name):
+        out, library = io.BytesIO(), child._load(darshan._libraries())
+        rows, said = child._read(library, os.fsencode(logs[name]), "POSIX", out, 2**30)
+        known = darshan._answer(str(logs[name]), "POSIX", 60.0, 2**30)
+        assert (out.getvalue(), said) == (known.data, known.said)
+        assert rows.tolist() == known.rows.ravel().tolist()
 
     def test_with_a_heatmap_gives_its_bins_and_says_so(self, logs):
         trace = read_darshan(logs[HEATMAP])

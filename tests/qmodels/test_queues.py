@@ -35,6 +35,7 @@ class TestTextbook:
             (Queue("M/G/1", 0.5, 1.0, service_scv=3.0), 2.0),
             (Queue("M/M/3", 2.0, 1.0), 4.0 / 9.0),
             (Queue("M/M/inf", 7.0, 1.0), 0.0),
+            (Queue("G/D/inf", 7.0, 1.0, arrival_scv=3.0), 0.0),
         ],
         ids=lambda each: getattr(each, "kind", None),
     )
@@ -65,6 +66,20 @@ class TestTextbook:
         solved = ManyServerQueue(ONE.scale(0.1), ONE, servers=12).solve()
         assert queue.mean_wait == pytest.approx(solved.mean_wait, rel=1e-10)
         assert queue.pmf(np.arange(40)) == pytest.approx(solved.pmf(np.arange(40)), rel=1e-10)
+
+    def test_jobs_that_never_wait_are_as_many_as_poissons_law_says(self):
+        queue = Queue("M/G/inf", 3.0, 0.5, service_scv=4.0)
+        chances = np.exp(-1.5) * np.array([1.0, 1.5, 1.5**2 / 2.0])
+        assert queue.pmf(np.arange(3)) == pytest.approx(chances, rel=1e-13)
+        assert (queue.wait_probability, queue.mean_waiting) == (0.0, 0.0)
+        with pytest.raises(ModelError, match="jobs must be whole numbers, at least 0"):
+            queue.pmf([-1])
+
+    def test_regular_arrivals_wait_as_kraemer_and_langenbach_belz_have_it(self):
+        """For D/M/1 at load .5 the exact wait is s / (1 - s) with s = exp(-2 (1 - s)), .2550."""
+        queue = Queue("D/M/1", 0.5, 1.0, approximation="qna")
+        assert queue.mean_wait == pytest.approx(0.5 * np.exp(-2.0 / 3.0), rel=1e-13)
+        assert queue.mean_wait == pytest.approx(0.2550, rel=0.01)
 
     @pytest.mark.parametrize("rule", ["allen-cunneen", "qna", "sakasegawa"])
     def test_approximations_are_exact_for_one_poisson_server(self, rule):

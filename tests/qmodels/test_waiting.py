@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from fractions import Fraction
 from math import exp, log, sqrt
 
 import mpmath
@@ -217,6 +218,16 @@ def test_a_chain_too_large_is_refused_before_it_is_built():
         ManyServerQueue(EXPONENTIAL.scale(0.05), service, servers=40).solve()
     with pytest.raises(MemoryBudgetError, match="GB allowed"):
         ManyServerQueue(HYPER.scale(0.5), ERLANG, servers=8).chain(memory=1e5)
+
+
+@pytest.mark.parametrize(("servers", "load"), [(12, 10), (60, 20), (100, 40)])
+def test_a_wait_however_rare_is_as_erlangs_recursion_in_fractions_has_it(servers, load):
+    lost = Fraction(1)
+    for k in range(1, servers + 1):
+        lost = load * lost / (k + load * lost)
+    waits = lost / (1 - Fraction(load, servers) * (1 - lost))
+    solved = ManyServerQueue(EXPONENTIAL.scale(1.0 / load), EXPONENTIAL, servers=servers).solve()
+    assert abs(solved.wait_probability / float(waits) - 1.0) < solved.wait_error_bound < 1e-12
 
 
 @pytest.mark.thorough

@@ -10,10 +10,11 @@ from validation.allocation import STRATEGIES, Request
 from validation.analysis.estimates import Estimate
 from validation.analysis.seeding import stream
 from validation.jobs import JobStream
-from validation.machine import Machine, play
+from validation.machine import QUANTITIES, Machine, StrategyComparison, play
+from validation.machine.runs import MachineRun
 from validation.mesh import Mesh, Occupancy
 from validation.papers import RunOptions
-from validation.papers.bani_mohammad import EXPERIMENTS
+from validation.papers.bani_mohammad import EXPERIMENTS, campaign, messages
 from validation.papers.bani_mohammad.campaign import KEPT, Campaign, run_one
 from validation.papers.bani_mohammad.claims import published, tally
 from validation.papers.bani_mohammad.counted import counted, operations_per_job
@@ -216,3 +217,59 @@ def test_turning_and_the_shortest_demand_first_never_lose_a_job(outcomes):
         # The same jobs: what is done takes the same node-time, so utilisation x makespan agrees.
         work = rows.utilisation * rows.makespan
         assert np.ptp(work) < 0.05 * work.mean()
+
+
+def as_printed(task):
+    """Three runs of a cell in a world where every sentence of the paper holds; all cells scatter alike."""
+    cell = task[0]
+    busy, turns = cell.strategy.endswith("BL"), cell.strategy.startswith("T")
+    ssd = cell.discipline == "SSD"
+    turnaround = 100.0 * (1.0 if busy else 1.01) * (1.0 if ssd else 3.0)
+    if not turns:  # what BL(SSD) takes longer than TBL(SSD)
+        turnaround *= 1.57 if cell.load > 0.1 else 1.31
+    if cell.demand == "exponential":
+        turnaround *= 0.492 if cell.load > 0.05 else 0.4
+    values = {
+        "turnaround": turnaround,
+        "utilisation": (0.5 if turns else 0.4) + 0.015 * ssd,
+        "running": 3.0 + ssd,
+        "operations": (40.0 if busy else 500.0) * (1.0 + turns * (1.0 + cell.load)),
+        "makespan": 1e4,
+    }
+    return {name: value * np.array([1.0, 1.001, 1.002]) for name, value in values.items()}
+
+
+@pytest.mark.parametrize("number", ["2", "3", "4", "5", "6-7"])
+def test_every_sentence_holds_of_runs_as_the_paper_has_them(number, monkeypatch):
+    monkeypatch.setattr(campaign, "_replicated", as_printed)
+    outcome = BY_NAME[f"bani-fig{number}"].run(RunOptions(quick=True))
+    assert [str(finding) for finding in outcome.findings if not finding.holds] == []
+    assert any(ax.lines or ax.containers for ax in outcome.figure().axes)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("number", [0, 1])
+def test_boxes_that_wait_longer_and_are_served_sooner_bear_out_what_is_said_of_messages(number, monkeypatch):
+    """On a mesh and on a torus, by made-up runs."""
+    history = play(Machine(mesh=Mesh(2, 2)), JobStream(arrivals=[0.0], sizes=[1]))
+
+    def compared(machine, strategies, streams, **options):
+        assert streams.mean_interarrival == 50.0
+        runs = {}
+        for name in strategies:
+            box = name in messages.BOXES
+            means = dict.fromkeys(QUANTITIES, 1.0) | {"service": 2.0 - box, "wait": 3.0 + box}
+            means["turnaround"] = 4.0 if name == "TFF" else 5.0
+            values = {quantity: (mean * 0.999, mean * 1.001) for quantity, mean in means.items()}
+            runs[name] = MachineRun(
+                label=name, unit="cycles", values=values, confidence=0.95, seed=0, first=history
+            )
+        return StrategyComparison(runs)
+
+    monkeypatch.setattr(messages, "interarrival_for", lambda *arguments, **options: 50.0)
+    monkeypatch.setattr(messages, "compare_strategies", compared)
+    outcome = messages.EXPERIMENTS[number].run(RunOptions(quick=True))
+    assert outcome.table.pattern.unique().tolist() == ["all-to-all", "halo", "write"][: 3 - number]
+    assert [str(finding) for finding in outcome.findings if not finding.holds] == []
+    assert {each.detail.rpartition("shortest: ")[2] for each in outcome.findings[2::3]} == {"TFF"}
+    assert any(ax.lines or ax.containers for ax in outcome.figure().axes)

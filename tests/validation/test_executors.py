@@ -7,6 +7,7 @@ import sys
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +20,7 @@ from validation.machine import Machine, compare_strategies
 from validation.mesh import Mesh
 from validation.papers.rosti.load_sweep import reference_machine, reference_workload
 from validation.sweeps.executors import parallel_map, process_pool, thread_pool, worker_count
+from validation.sweeps.pools import dask_pool
 
 MACHINE, WORK = reference_machine(), reference_workload()
 SHORT = {"load": 0.1, "jobs": 300, "warm_up": 50, "replications": 3, "seed": 4}
@@ -184,6 +186,7 @@ import signal
 import sys
 from tests.workers import rests
 from validation.sweeps.executors import parallel_map
+from validation.sweeps.pools import dask_pool
 if __name__ == "__main__":
     def say(what, done, total):
         print("done", done, flush=True)
@@ -276,3 +279,39 @@ def _alive(pid):
     except OSError:
         return False
     return state != "Z"
+
+
+def test_a_client_of_a_cluster_is_closed_if_it_was_opened_here(monkeypatch):
+    """With a class that stands for Dask's."""
+
+    class Client:
+        def __init__(self, **where):
+            if where.get("address") == "tcp://nobody:1":
+                raise OSError("refused")
+            self.where, self.threads, self.closed = where, {"a": 2, "b": 1}, False
+
+        def get_executor(self, *, pure):
+            return self, pure
+
+        def nthreads(self):
+            return self.threads
+
+        def close(self, timeout):
+            self.closed = True
+
+    monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(Client=Client))
+    (client, pure), threads, close = dask_pool("cluster.json")
+    assert client.where == {"scheduler_file": "cluster.json", "timeout": 20, "set_as_default": False}
+    assert (pure, threads()) == (False, 3)
+    client.threads = None  # as of a scheduler that has gone
+    assert threads() == 1
+    close()
+    assert client.closed
+    mine = Client()
+    dask_pool(mine)[2]()
+    assert not mine.closed
+    with pytest.raises(ModelError, match="no Dask scheduler answers at tcp://nobody:1: refused"):
+        dask_pool("tcp://nobody:1")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ModelError, match=r"a cluster needs .*; install the extra"):
+        dask_pool(mine)

@@ -17,12 +17,15 @@ from qmodels.policies import (
     predict,
     work_bound,
 )
+from tests.campaigns.record import FOLDER
 from tests.command import result_of
+from tests.figure_checks import problems
 from tests.outcomes import Outcomes, one_in_the_gate
 from validation.commands import validate as command
 from validation.papers import EXPERIMENTS, Experiment, RunOptions
 from validation.papers.base import Finding, Outcome, all_hold
-from validation.papers.rosti import figures, load_sweep, m_sweep
+from validation.papers.record import read_record
+from validation.papers.rosti import figures, load_sweep, m_sweep, plotting
 from validation.papers.rosti.load_sweep import reference_machine, reference_workload
 from validation.sharing import simulate_candidates
 
@@ -208,6 +211,16 @@ def test_the_best_level_is_the_least_within_the_tolerance():
     ]
     best = m_sweep.best_levels(pd.DataFrame(rows))
     assert {level for row in best.values() for level in row.values()} == {2}
+
+
+@pytest.mark.thorough
+def test_the_verdicts_on_levels_follow_from_the_table_on_record():
+    table = pd.read_csv(FOLDER / "m-sweep.csv")
+    best = m_sweep.best_levels(table)
+    found = (*m_sweep._claims(table, best), *load_sweep.agreement(table))
+    assert found == read_record(FOLDER, "m-sweep").findings
+    figure = plotting.multiprogramming_panels(table, best)
+    assert problems(figure) == []
 
 
 @pytest.mark.thorough

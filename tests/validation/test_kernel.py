@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
+import time
+from contextlib import nullcontext
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from qmodels.errors import ModelError
+from tests.figure_checks import problems
+from validation.kernel import comparison, worker
 from validation.kernel.comparison import KernelRow, joined, predicted_turns
 from validation.kernel.processes import Mix, Turns, file_on_disk, run_turns
+from validation.papers import RunOptions, kernel
 from validation.papers.kernel import outcome_of
 
 
@@ -78,3 +86,34 @@ def test_counts_of_the_same_are_one_after_the_other():
     assert both.throughput == pytest.approx(15.0)
     assert both.cpu == pytest.approx((200 * 0.03 + 100 * 0.06) / 300)
     assert both.ends.max() < both.seconds
+
+
+def test_turns_of_a_textbook_network_are_predicted_from_one_process(monkeypatch):
+    """A disk of a hundred blocks a second and a processor, both as long for a turn: n / (n + 1) of either."""
+
+    def played(path, mix, processes, cores, seconds, seed):
+        io = mix.blocks / 100.0
+        busy = 1.0 if mix.computing == 0.0 else processes / (processes + 1)
+        return turns(busy / io, mix.computing)
+
+    monkeypatch.setattr(comparison, "run_turns", played)
+    monkeypatch.setattr(kernel, "file_on_disk", nullcontext)
+    outcome = kernel.EXPERIMENT.run(RunOptions(quick=True))
+    assert outcome.table.processes.tolist() == [1, 2, 4]
+    assert outcome.table.io_share.to_numpy() == pytest.approx(0.5)
+    assert outcome.table.measured.to_numpy() == pytest.approx([50.0, 200 / 3, 80.0], rel=2e-3)
+    assert outcome.table.error.abs().max() < 2e-3
+    assert outcome.findings[0].holds
+    assert problems(outcome.figure()) == []
+
+
+def test_a_process_ends_turns_from_its_start_on_and_one_after_its_end(tmp_path, monkeypatch, capsys):
+    (tmp_path / "blocks").write_bytes(bytes(worker.BLOCK))
+    start = time.monotonic()
+    words = [tmp_path / "blocks", 5, 0.001, 0.5, start, start + 0.01]
+    monkeypatch.setattr(sys, "argv", ["worker", *map(str, words)])
+    worker.main()
+    told = json.loads(capsys.readouterr().out)
+    assert all(a < b for a, b in pairwise([start, *told["ends"]]))
+    assert told["ends"][-1] >= start + 0.01
+    assert told["cpu"] > 0.0

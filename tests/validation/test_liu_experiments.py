@@ -449,6 +449,67 @@ def test_every_choice_changes_one_thing_and_can_be_built():
         machine(Variant("d-DBT", "1/4"), 4, other)
 
 
+#: Seconds for each communication in a world where every sentence of the paper holds.
+SLOPES = {
+    "DBT": 0.8,
+    "SBT": 0.9,
+    "d-DBT": 1.0,
+    "ind-SBT": 1.1,
+    "d-SBT": 1.2,
+    "ind-DBT": 1.3,
+    "d-BT": 1.35,
+    "ind-BT": 1.4,
+    "BT": 1.5,
+    "MBS": 1.6,
+    "PLAS": 1.7,
+}
+
+
+def as_said(variant, c, sign=1.0):
+    """Two runs of a cell in that world, or in its reverse; runs differ alike in all cells."""
+    step = [v.parameter for v in variants(variant.algorithm)].index(variant.parameter)
+    start = 10.2 if variant.algorithm in ("DBT", "SBT") else 9.9 if variant.algorithm == "d-DBT" else 10.0
+    tilt = {"DBT": -0.01, "SBT": -0.01, "d-DBT": 0.01}.get(variant.algorithm, 0.0)
+    seconds = 40.0 + sign * (start + c * (SLOPES[variant.algorithm] + step * tilt))
+    values = {
+        "makespan": seconds,
+        "turnaround": 0.7 * seconds,
+        "service": 0.5 * seconds,
+        "utilisation": 0.65,
+        "contention": 0.1,
+    }
+    return {name: value * np.array([1.0, 1.0001]) for name, value in values.items()}
+
+
+def told(kept):
+    """Options under which all cells were run already: by choices, the sign of `as_said`."""
+    shared = SharedRuns()
+    for choice, sign in kept.items():
+        for c in (0, 4, 16):
+            for variant in variants(*choices.ALL):
+                shared.keep(("liu", (variant, c), choice, 0), as_said(variant, c, sign))
+    return RunOptions(quick=True, shared=shared)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["liu-fig4", "liu-fig5", "liu-fig6", "liu-conclusions"])
+def test_every_sentence_holds_of_runs_as_the_paper_has_them(name):
+    outcome = BY_NAME[name].run(told({Choices(): 1.0}))
+    judged = [finding for finding in outcome.findings if "placed at once" not in finding.sentence]
+    assert [str(finding) for finding in judged if not finding.holds] == []
+    assert len(outcome.figure().axes) == 4
+
+
+@pytest.mark.thorough
+def test_a_choice_under_which_all_is_the_other_way_round_reverses_what_is_compared():
+    ours, other = list(choices.OTHERS.values())[:2]
+    outcome = BY_NAME["liu-choices"].run(told({ours: 1.0, other: -1.0}))
+    assert len(outcome.findings) == 16
+    stays = [finding.claim for finding in outcome.findings if not finding.fails]
+    assert stays == ["L-22", "L-22"]  # flat lines are flat in either
+    assert len(outcome.figure().axes[0].texts) == 32
+
+
 @pytest.mark.thorough
 def test_progress_is_reported_up_to_the_end():
     said = []

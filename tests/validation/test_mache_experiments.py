@@ -289,6 +289,35 @@ def test_figures_nine_and_ten_and_the_loads_share_their_runs(outcomes):
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("name", "module"), [("sdsc", sdsc), ("fig9", sweep), ("fig10", sweep), ("load", sweep)]
+)
+def test_every_sentence_holds_of_runs_as_the_paper_has_them(name, module, made, monkeypatch):
+    """The log and the synthetic jobs alike; times that differ less with load for I/O, more without."""
+
+    def campaign(plans, options, *, what):
+        return [load_of(plan.io_share, target) for plan in plans for target in plan.targets]
+
+    def load_of(share, target):
+        apart = {1.0: 1.0 - target, 0.0: target}.get(share, 0.5)
+        ranks = {strategy: rank for rank, strategy in enumerate(STRATEGIES)}
+        return made(
+            share,
+            target,
+            service={s: 1000.0 * (1.0 + target) * (1.0 + apart * rank / 10) for s, rank in ranks.items()},
+            turnaround={s: 1.0 + 0.2 * rank for s, rank in ranks.items()},
+            nodes_affected={s: (1.0 + target) * (10.0 + rank) for s, rank in ranks.items()},
+            system_balance={s: (2.0 - target) * (10.0 + rank) for s, rank in ranks.items()},
+        )
+
+    monkeypatch.delenv(sdsc.VARIABLE, raising=False)
+    monkeypatch.setattr(module, "campaign", campaign)
+    outcome = BY_NAME[f"mache-{name}"].run(RunOptions(quick=True))
+    assert [str(finding) for finding in outcome.findings if not finding.holds] == []
+    assert {text.get_text() for text in outcome.figure().legends[0].get_texts()} == set(STRATEGIES)
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", one_in_the_gate(BY_NAME, {GATE}))
 def test_every_figure_shows_every_strategy(outcomes, name):
     figure = outcomes[name].figure()

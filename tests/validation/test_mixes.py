@@ -250,10 +250,10 @@ def test_the_disk_of_a_long_mix_is_simplified_by_the_variability_of_single_progr
     variances = 200 * np.array([1 + 0.5, 1 + 0.5 * 81])
     expected = (0.5 * (variances + means**2).sum()) / 1200.0**2 - 1.0
     shape = JobShape(lambda p, d: routes(mix, p, d), ONE, two)
-    assert scv_of_shape(shape, mix, (1.0, 1.0)) == pytest.approx(expected, rel=1e-12)
+    assert scv_of_shape(shape, (1.0, 1.0)) == pytest.approx(expected, rel=1e-12)
     shape = JobShape(lambda p, d: routes(again, p, d), ONE, two)
     geometric = (100.0 * (1 + 0.5 * 4) + 100.0 * 99.0 * 9.0) / 300.0**2
-    assert scv_of_shape(shape, again, (1.0, 1.0)) == pytest.approx(geometric, rel=1e-10)
+    assert scv_of_shape(shape, (1.0, 1.0)) == pytest.approx(geometric, rel=1e-10)
 
 
 def test_programs_are_drawn_from_a_stream_of_their_own():

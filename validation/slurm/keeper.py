@@ -49,8 +49,8 @@ def main() -> int:
     with contextlib.suppress(OSError):
         os.nice(int(plan["nice"]))
     folder = Path(plan["folder"])
-    lab = _Lab(folder, plan, lambda: prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0))
     try:
+        lab = _Lab(folder, plan, lambda: prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0))
         lab.start()
         _tell({"ports": lab.ports, "seconds": lab.seconds})
         while not _runner_is_gone(1.0):

@@ -37,7 +37,6 @@ _PACKAGES = "slurm-wlm slurmdbd munge mariadb-server-core mariadb-client-core"
 _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
 #: Columns that are asked of sacct, as a user would for `qmodels jobs`.
 SACCT = "JobID,JobName,User,Partition,QOS,Submit,Start,End,State,AllocCPUS,NNodes,ElapsedRaw,Timelimit"
-_SINCE = ("--starttime", "now-1days")
 #: Added to the scheduling priority of a lab where the user may: its latencies are those of a Slurm,
 #: not of what else the machine does.
 NICE = -5

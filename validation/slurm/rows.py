@@ -157,10 +157,7 @@ class Measurement:
         """
         known: dict[str, Any] = json.loads(path.read_text())
         known["row"] = Row(**known["row"])
-        known["jobs"] = [
-            LabJob(**{**each, "phases": tuple((kind, s) for kind, s in each["phases"])})
-            for each in known["jobs"]
-        ]
+        known["jobs"] = [_job(each) for each in known["jobs"]]
         for name in ("runs", "slices"):
             known[name] = [_run(each) for each in known[name]]
         return cls(**known)

@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, Self, TypeAlias
@@ -52,7 +53,7 @@ class Service:
         self.stops: dict[int, list[list[float]]] = {}
         self._jobs_of = [0] * disks
         self._disks = [InTurn() if discipline == "fcfs" else Shared() for _ in range(disks)]
-        self._nodes: dict[str, Shared] = {}
+        self._nodes: defaultdict[str, Shared] = defaultdict(Shared)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -141,7 +142,7 @@ class Service:
                 if kind == "d":
                     bursts.append(await self._disks[place].serve(seconds, number))
                 elif node != "-":
-                    bursts.append(await self._nodes.setdefault(node, Shared()).serve(seconds, number))
+                    bursts.append(await self._nodes[node].serve(seconds, number))
                 else:
                     await asyncio.sleep(seconds)
                     bursts.append(time.monotonic() - began)

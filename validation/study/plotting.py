@@ -251,14 +251,6 @@ def _disks(policy: AbstractPolicy) -> int:
     return int(getattr(policy, "disk_partitions", 1))
 
 
-def _size(label: str) -> str:
-    """What the curves of a panel differ in."""
-    if label.startswith("DP"):
-        return "dynamic partitioning"
-    partitions = label.partition("(")[2].partition(",")[0]
-    return f"{partitions} processor partition{'s' if partitions != '1' else ''}"
-
-
 def agreement_figure(study: Study) -> Figure | None:
     """Predicted over simulated mean response time, an interval for each check."""
     if not study.checks:

@@ -242,7 +242,7 @@ class _Coordinator:
             done = future.result()
         except (CancelledError, Exception) as error:
             # KilledWorker is Dask's, after tries of its own
-            if isinstance(error, (WorkerLostError, MemoryError)) or _is_one_of(error, "KilledWorker"):
+            if isinstance(error, (WorkerLostError, MemoryError)) or type(error).__name__ == "KilledWorker":
                 self._handle_lost_piece(piece, error)
             else:
                 self._give_up(error)
@@ -289,7 +289,3 @@ class _Coordinator:
         if always or now - self.told >= 0.1:
             self.told = now
             self.progress(self.what, self.done, max(self.source.total(), self.done))
-
-
-def _is_one_of(error: BaseException, name: str) -> bool:
-    return type(error).__name__ == name

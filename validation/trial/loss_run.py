@@ -62,21 +62,9 @@ class LossRun(Result):
     model_error: float = 0.0  #: share by which they are off in a queue, see `model_error`
 
     @property
-    def work(self) -> Array:
-        """Demand done in each start while k = 1..c ran, in jobs of mean demand, (starts, c)."""
-        summed: Array = self.parts[:, :, 0].sum(axis=1)
-        return summed
-
-    @property
     def spans(self) -> Array:
         """Cycles of each start with k = 1..c running, (starts, c)."""
         summed: Array = self.parts[:, :, 1].sum(axis=1)
-        return summed
-
-    @property
-    def scores(self) -> Array:
-        """Of how running jobs share that work, see `share_scores`, (starts, c, powers)."""
-        summed: Array = self.part_scores.sum(axis=1)
         return summed
 
     @property

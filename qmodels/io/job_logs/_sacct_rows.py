@@ -117,7 +117,7 @@ class Rows:
     def _mended(self, line: str, began: bool, odd: Odd | None) -> Any:
         """The row that begins with this line and the lines after it; None where there is none."""
         fields, taken = line.split(self._sign), [line]
-        if began and self._goes_on(line, fields, odd):
+        if began and self._goes_on(fields, odd):
             self.continued += 1  # of the free text that ends the row before
             return None
         found, clear = self._placed(fields)
@@ -205,7 +205,7 @@ class Rows:
         found, clear = self._placed(fields)
         return found is not None or not clear
 
-    def _goes_on(self, line: str, fields: list[str], odd: Odd | None) -> bool:
+    def _goes_on(self, fields: list[str], odd: Odd | None) -> bool:
         """Whether a line belongs to the free text that ends the row before it.
 
         It does if it does not begin like a row: its first fields, up to the first of free text,

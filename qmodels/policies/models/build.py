@@ -209,8 +209,8 @@ def solved_queue(
     if arrival_rate >= built.capacity * _BELOW:
         raise _unstable(policy, system, workload, arrival_rate, built.capacity)
     arrivals = arrivals_at(workload, arrival_rate / built.capacity)
-    queue = PolicyQueue(arrivals.scale(1.0 / arrival_rate), built.running_at(arrival_rate))
     try:
+        queue = PolicyQueue(arrivals.scale(1.0 / arrival_rate), built.running_at(arrival_rate))
         chain = solve_qbd(queue.chain())
     except UnstableError as error:  # jobs lie a little worse at this rate than while some always wait
         raise _unstable(policy, system, workload, arrival_rate, error.capacity) from None

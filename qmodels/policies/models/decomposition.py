@@ -297,7 +297,7 @@ def simpler_job(
         What is left out, in words.
     """
     shape, scv = nearest_shape(full, program, allotment, on_disks, fits)
-    wanted = scv_of_shape(full, program, allotment)
+    wanted = scv_of_shape(full, allotment)
     law, whole_scv = whole_law(wanted, on_disks, fits)
     # stages of their own for I/O are worth more than the last tenth of the variability
     if abs(scv - wanted) <= max(0.1 * wanted, abs(whole_scv - wanted)):
@@ -313,20 +313,20 @@ def nearest_shape(
     fits: Callable[[DiskPartitions, int], bool],
 ) -> tuple[JobShape, float]:
     """Of the simpler shapes that fit, the one whose demand varies most nearly as much; its scv."""
-    wanted = scv_of_shape(full, program, allotment)
+    wanted = scv_of_shape(full, allotment)
     best = JobShape(
         lambda p, d: averaged(program, p, d, 1),
         PhaseType.exponential(mean=1.0),
         PhaseType.exponential(mean=1.0),
         "bursts merged into one exponential burst of I/O and one of computation",
     )
-    nearest = abs(scv_of_shape(best, program, allotment) - wanted)
+    nearest = abs(scv_of_shape(best, allotment) - wanted)
     for shape in _simpler(full, program):
         if fits(on_disks, shape.order):
-            apart = abs(scv_of_shape(shape, program, allotment) - wanted)
+            apart = abs(scv_of_shape(shape, allotment) - wanted)
             if apart < nearest * (1.0 - 1e-9):
                 best, nearest = shape, apart
-    return best, scv_of_shape(best, program, allotment)
+    return best, scv_of_shape(best, allotment)
 
 
 def whole_law(
@@ -376,7 +376,7 @@ def _simpler_laws(law: PhaseType) -> Iterator[tuple[PhaseType, str]]:
         yield PhaseType.exponential(mean=1.0), "bursts taken as exponential"
 
 
-def scv_of_shape(shape: JobShape, program: AbstractProgram, allotment: tuple[float, float]) -> float:
+def scv_of_shape(shape: JobShape, allotment: tuple[float, float]) -> float:
     """Squared coefficient of variation of a job's time alone."""
     if shape.order <= MOST_STAGES // 4:
         return float(job_stages(shape.routes(*allotment), shape.io, shape.cpu).law().scv)

@@ -24,8 +24,6 @@ MOST_IN_ORDER: Final = 6
 MOST_BY_CLASS: Final = 12
 #: Ratios, in logarithms, between those at which turns of many jobs are looked at.
 _RATIO_STEP: Final = 0.25
-#: Standard error of the played table, at most; see `played_gain`.
-PLAYED_ERROR: Final = 0.004
 
 
 def private_computing(jobs: ArrayLike, ratio: ArrayLike) -> Array:

@@ -218,7 +218,7 @@ def _fit_program(
         fit_of_totals = fit_of_sizes(totals, [one for _, _, one in parts], sized)
     else:
         fit_of_totals = _fit_of(totals, components)
-    margin = _margin(components, totals, fit_of_totals, discrepancy, seed)
+    margin = _margin(components, fit_of_totals, discrepancy, seed)
     here = frame
     if size is not None:
         here = frame[frame[WORK] == size.work]
@@ -258,7 +258,6 @@ def _fit_of(whole: pd.DataFrame, components: list[FittedComponent]) -> tuple[Poo
 
 def _margin(
     components: list[FittedComponent],
-    whole: pd.DataFrame,
     fit: tuple[Pooled, Array, Array] | None,
     discrepancy: float | None,
     seed: int,

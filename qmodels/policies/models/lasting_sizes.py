@@ -125,7 +125,7 @@ def lasting_in_branches(
 
     alone = rate / float((step.loads.number * step.loads.rate * step.loss)[1].sum())
     least = jobs(plain)
-    most = alone + (least - alone) * _stretch(rate / plain.capacity)
+    most = max(alone + (least - alone) * _stretch(rate / plain.capacity), least)
     reached, part = jobs(slower), 0.0
     if reached <= most * _SAME:
         return slower

@@ -29,6 +29,7 @@ from qmodels.policies.models.state_search import explored
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED, VARIABLE
 from qmodels.policies.models.turns import ratio_of_computing
 from qmodels.policies.system import Arrangement, Workload
+from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
 #: Jobs of one partition by class, or by round of each class.
@@ -42,6 +43,8 @@ _ALL_STATES: Final = 4000
 _SECONDS: Final = 0.6
 #: States of the turns of one partition, and of all that it may hold.
 _MOST_IN_TURN: Final = 300
+#: Demands of one program on several partitions that vary more decide by who is behind a large job.
+_VERY_VARIABLE: Final = 3.0
 #: Slowness of a disk, in logarithms, at which turns are looked at; between them they are joined.
 _STEP: Final = 0.5
 #: Bursts that are so many times longer than the mean are remembered while they are computed.
@@ -73,7 +76,8 @@ class PartitionClasses(AbstractModel):
         else:
             # regular jobs carry more than bursts without memory would, and at a disk that several partitions
             # ask for much, capacities are up to a tenth too high
-            unlike = workload.demand.scv > VARIABLE and _hardly_shared(case)
+            apart = len(parts(workload.program)) > 1 or case.arrangement.processor_partitions == 1
+            unlike = workload.demand.scv > (VARIABLE if apart else _VERY_VARIABLE) and _hardly_shared(case)
         return unlike and _followed(case) is not None
 
     def family(self, *, turns: bool) -> str:

@@ -157,7 +157,7 @@ def best_policies(
     best mean response by load (across) and scv of the demand (down)
                      0.2           0.6          0.99
          1  TS(1,1;M=2)+  TS(2,1;M=2)+            -
-         8        DP(1)+  TS(4,1;M=2)             -
+         8        DP(1)   TS(4,1;M=2)             -
     + others cannot be told from it within the error of the models
     """
     wanted, limits = objective_of(objective), Constraint.read(constraint)

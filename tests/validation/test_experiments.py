@@ -214,8 +214,10 @@ def test_the_best_level_is_the_least_within_the_tolerance():
 
 
 @pytest.mark.thorough
-def test_the_verdicts_on_levels_follow_from_the_table_on_record():
+def test_the_verdicts_on_levels_follow_from_the_table_on_record(monkeypatch):
     table = pd.read_csv(FOLDER / "m-sweep.csv")
+    monkeypatch.setattr(m_sweep, "LEVELS", tuple(table.multiprogramming.unique().tolist()))
+    monkeypatch.setattr(m_sweep, "RATIOS", tuple(table.cpu_to_io.unique().tolist()))
     best = m_sweep.best_levels(table)
     found = (*m_sweep._claims(table, best), *load_sweep.agreement(table))
     assert found == read_record(FOLDER, "m-sweep").findings

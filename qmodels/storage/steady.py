@@ -297,8 +297,7 @@ def _stay_law(station: _Station, found: Array, joins: Array) -> PhaseType | None
     """
     if station.service == 0.0:
         return None
-    kept = int(np.searchsorted(np.cumsum(found), 1.0 - 1e-12)) + 1
-    most = min(joins.size - 1, max(kept + 20, 2 * kept), _MOST_PHASES - 1)
+    most = min(_most_met(found, joins), _MOST_PHASES - 1)
     if found[most + 1 :].sum() > _TAIL:  # so many that their number hardly changes meanwhile
         crowd = np.arange(1.0, found.size + 1.0)
         near = (np.log(crowd) / np.log(found.size) * (_MOST_PHASES - 1)).astype(int)
@@ -322,6 +321,12 @@ def _stay_law(station: _Station, found: Array, joins: Array) -> PhaseType | None
     return PhaseType(start / start.sum(), rates)
 
 
+def _most_met(found: Array, joins: Array) -> int:
+    """Others at the storage that a program may meet, but for negligible chances."""
+    kept = int(np.searchsorted(np.cumsum(found), 1.0 - 1e-12)) + 1
+    return min(joins.size - 1, max(kept + 20, 2 * kept))
+
+
 def _scv_of_several(station: _Station, visit: _Visit, count: int) -> float:
     """Squared coefficient of variation of so many transfers in a row of one program.
 
@@ -329,8 +334,7 @@ def _scv_of_several(station: _Station, visit: _Visit, count: int) -> float:
     two transfers of their own come `count` times as often, for as much less.
     """
     found, joins = visit.seen, visit.joins
-    kept = int(np.searchsorted(np.cumsum(found), 1.0 - 1e-12)) + 1
-    others = np.arange(min(joins.size, max(kept + 20, 2 * kept) + 1.0))
+    others = np.arange(_most_met(found, joins) + 1.0)
     each = station.speeds(others.size) / (others + 1.0) / station.service  # rate of each of i + 1
     pace = 1.0 + (count - 1.0) * visit.between
     more, fewer, ends = pace * joins[: others.size - 1], pace * (others * each)[1:], count * each

@@ -24,7 +24,7 @@ from qmodels.policies.models.partition_occupancy import PartitionLoads
 from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain
 from qmodels.policies.models.sized_jobs import two_sizes
 from qmodels.policies.models.time_sharing_loads import Machine, Partitions
-from qmodels.policies.models.turns import mixed_speeds, own_part, partition_classes
+from qmodels.policies.models.turns import mixed_speeds, part_in_turns, partition_classes
 
 Array = NDArray[np.float64]
 
@@ -36,9 +36,8 @@ _HARDLY: Final = 1e-9
 _SAME: Final = 1.0 + 1e-9
 #: Load of full partitions up to which jobs behind them are counted.
 _FULL: Final = 1.0 - 1e-6
-#: Seconds that solving a chain may take, about, for the bound to be kept in it, and how often the part
-#: of the factor is found again: within some 2 % of the delay.
-_SECONDS, _STEPS = 0.2, 2
+#: Seconds that solving a chain may take, about, for the bound to be kept in it.
+_SECONDS: Final = 0.2
 Classes = tuple[tuple[float, float], tuple[float, float]]
 
 
@@ -48,7 +47,7 @@ def with_lasting_sizes(machine: Machine, demand: PhaseType, step: Partitions) ->
     Parameters
     ----------
     machine : Machine
-        Whose jobs take turns and have one program.
+        Whose jobs take turns.
     demand : PhaseType
         Law of the sizes.
     step : Partitions
@@ -59,9 +58,9 @@ def with_lasting_sizes(machine: Machine, demand: PhaseType, step: Partitions) ->
     The jobs of one partition are counted by two sizes that have the first three moments of the
     demand. What j of them complete in the mean, over what they would if each that ends were replaced,
     is the factor of j; while jobs wait they are replaced, and there it is one. How many jobs the
-    partitions hold is found once again with these factors. Jobs of
-    one burst each have no rounds to share: the effect is taken as 1 - 1/n of it for n bursts, to which
-    simulated systems of two bursts agree.
+    partitions hold is found once again with these factors. Jobs of one burst each have no rounds to share:
+    the effect is taken as 1 - 1/n of it for n bursts, to which simulated systems of two bursts agree. Of
+    jobs of a mix it is taken as far as their stay is turns of others.
 
     Partitions that hold many jobs at once do so because more came than usual, not because each has a
     large job, which a factor of j alone cannot know. So no more of it is taken than makes the
@@ -96,7 +95,7 @@ def lasting_in_branches(
     Parameters
     ----------
     machine : Machine
-        Whose jobs take turns and have one program.
+        Whose jobs take turns.
     arrivals : PhaseType or MAP
     step : Partitions
         As jobs that are all alike would leave them.
@@ -126,15 +125,17 @@ def lasting_in_branches(
     alone = rate / float((step.loads.number * step.loads.rate * step.loss)[1].sum())
     least = jobs(plain)
     most = max(alone + (least - alone) * _stretch(rate / plain.capacity), least)
-    reached, part = jobs(slower), 0.0
+    reached = jobs(slower)
     if reached <= most * _SAME:
         return slower
-    for _ in range(_STEPS):
-        # jobs rise ever faster with the part of the factor, so that chords end below the bound
-        part += (1.0 - part) * (most - least) / (reached - least)
-        slower = made(_slower(step, 1.0 + part * (factor - 1.0)))
-        least = jobs(slower)
-    return slower
+
+    def with_part(part: float) -> RunningChain:
+        return made(_slower(step, 1.0 + part * (factor - 1.0)))
+
+    # jobs rise ever faster with the part of the factor: a chord ends below the bound, a second one within 2 %
+    part = (most - least) / (reached - least)
+    below = jobs(with_part(part))
+    return with_part(part + (1.0 - part) * (most - below) / (reached - below))
 
 
 def _in_rounds(machine: Machine, step: Partitions) -> bool:
@@ -146,10 +147,10 @@ def _factor(machine: Machine, step: Partitions, loads: PartitionLoads, sizes: Cl
     """By how much j jobs of these sizes are slower than they would be were each that ends replaced."""
     part = np.full(step.loss.shape[1], 1.0 - 1.0 / machine.phases)
     if machine.programs:
-        # jobs of unlike programs meet where they take turns; of a stay that is what is not their own
+        # jobs of unlike programs meet where they take turns
         ratio, _ = _means(loads, step)
         for j in range(2, part.size):
-            part[j] *= (1.0 - float(own_part(j, ratio[j]))) / (1.0 - 1.0 / j)
+            part[j] *= part_in_turns(j, ratio[j])
     return _bounded(1.0 + part * (_pace(loads, step, sizes) - 1.0), step)
 
 

@@ -19,11 +19,11 @@ from qmodels.policies.models.merged_classes import Classes, MeanClass, merged
 from qmodels.policies.models.partition_occupancy import partition_rates
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.sized_jobs import (
-    IN_ROUNDS,
     SizedClass,
     burst_stages,
     most_rounds,
     sized_classes,
+    transfers_little,
 )
 from qmodels.policies.models.state_search import explored
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED, VARIABLE
@@ -428,11 +428,9 @@ def _with(held: Held, at: int, more: int) -> Held:
 
 def _hardly_shared(case: Case) -> bool:
     """Whether partitions have disks of their own, or jobs transfer little."""
-    at, program = case.arrangement, case.workload.program
-    if at.used_disk_partitions == at.processor_partitions:
-        return True
-    io, time = (float(f(*case.policy.allotment(case.system))) for f in (program.mean_io, program.mean_time))
-    return io <= IN_ROUNDS * time
+    at = case.arrangement
+    own = at.used_disk_partitions == at.processor_partitions
+    return own or transfers_little(case.workload.program, *case.policy.allotment(case.system))
 
 
 def _followed(case: Case) -> _Followed | None:

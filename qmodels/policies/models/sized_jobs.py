@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from phasefit import PhaseType
 from qmodels.policies.models.job_stages import JobStages
-from qmodels.policies.models.turns import own_part
+from qmodels.policies.models.turns import part_in_turns
 from qmodels.policies.system import Workload
-from qmodels.programs import Program
+from qmodels.programs import AbstractProgram, Program
 from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
@@ -26,7 +26,7 @@ MOST_ROUNDS: Final = 6
 #: Share of I/O in a job's time up to which jobs in turns compute in rounds: nearly all have a burst in
 #: each, whatever their sizes, so that how many a job has left says when it leaves. Chosen by looking at
 #: the points of the record of unlike jobs, see `tests.campaigns.unlike_grid`.
-IN_ROUNDS: Final = 0.2
+_IN_ROUNDS: Final = 0.2
 #: Transfer over computation that is as good as none.
 _LEAST: Final = 1e-9
 #: Second moments that differ by less are taken as equal.
@@ -103,8 +103,20 @@ def _passing(jobs: int, phases: float, ratio: float) -> float:
     """How much of the variance of a class' time is drawn anew with each burst, as a power of its moments."""
     if ratio == np.inf:
         return 1.0
-    turns = (1.0 - float(own_part(jobs, max(ratio, _LEAST)))) / (1.0 - 1.0 / jobs)  # of a stay of waiting
+    turns = part_in_turns(jobs, max(ratio, _LEAST))
     return 1.0 - (1.0 - 1.0 / phases) * turns * (jobs - 2) / (jobs + 4)
+
+
+def transfers_little(program: AbstractProgram, p: float, d: float) -> bool:
+    """Return whether jobs compute in rounds: their transfers are at most a fifth of their time.
+
+    Parameters
+    ----------
+    program : AbstractProgram
+    p, d : float
+        Processors and disks of a job.
+    """
+    return float(program.mean_io(p, d)) <= _IN_ROUNDS * float(program.mean_time(p, d))
 
 
 def most_rounds(workload: Workload, p: float, d: float) -> int:
@@ -122,10 +134,9 @@ def most_rounds(workload: Workload, p: float, d: float) -> int:
         return 1
     if workload.has_bursts:
         return min(MOST_ROUNDS, max(1, int(program.mean_phases)))
-    io, time = float(program.mean_io(p, d)), float(program.mean_time(p, d))
-    if io == 0.0:
+    if float(program.mean_io(p, d)) == 0.0:
         return MOST_ROUNDS
-    return 2 if io <= IN_ROUNDS * time else 1
+    return 2 if transfers_little(program, p, d) else 1
 
 
 def two_sizes(second: float, third: float) -> list[tuple[float, float]]:

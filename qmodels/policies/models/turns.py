@@ -72,6 +72,24 @@ def own_part(jobs: int, ratio: ArrayLike) -> Array:
     return np.asarray(1.0 - waiting / jobs)
 
 
+def part_in_turns(jobs: int, ratio: float) -> float:
+    """Part of a job's stay that is turns of others, over what it is where nobody transfers.
+
+    Parameters
+    ----------
+    jobs : int
+        On the partition, at least 2.
+    ratio : float
+        Transfer over computation of a job, above zero.
+
+    Examples
+    --------
+    >>> round(part_in_turns(2, 1e-9), 6), round(part_in_turns(2, 1.0), 6)
+    (1.0, 0.333333)
+    """
+    return (1.0 - float(own_part(jobs, ratio))) / (1.0 - 1.0 / jobs)
+
+
 def computation_of_rate(jobs: ArrayLike, transfer: ArrayLike, rate: ArrayLike) -> Array:
     """Computation of a job with which a private partition completes jobs at this rate.
 

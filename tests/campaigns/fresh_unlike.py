@@ -31,6 +31,7 @@ FRESH: Final = {
     "sizes": ({"TS demand": 20, "TS without I/O": 20}, 367_036),
     "mixes": ({"TS mix": 40}, 368_036),
     "last": ({"TS ordinary": 20, "TS without I/O": 16, "TS demand": 16, "TS mix": 8}, 369_036),
+    "disks": ({"TS demand": 40, "TS mix": 12, "TS bursts": 8}, 370_036),
     "percentiles": ({"SP unequal": 20, "TS mix": 20, "SP demand": 10, "DP demand": 10}, 366_036),
 }
 

@@ -48,6 +48,23 @@ def ratios_between(jobs, wanted, transferring, found):
 
 
 @njit(cache=True, nogil=True)
+def _beside(i, jobs, alike, work, others, product):
+    """Fill ``others`` with the coefficients of all partitions but one of kind i, and return their degree."""
+    others[0], degree = 1.0, 0
+    for m in range(jobs.size):
+        for _ in range(alike[m] - (m == i)):
+            for h in range(degree + jobs[m] + 1):
+                product[h] = 0.0
+            for h in range(degree + 1):
+                for g in range(jobs[m] + 1):
+                    product[h + g] += others[h] * work[m, g]
+            degree += jobs[m]
+            for h in range(degree + 1):
+                others[h] = product[h]
+    return degree
+
+
+@njit(cache=True, nogil=True)
 def rates_beside(jobs, alike, io, cpu, work, found):
     """Fill ``found`` (n,) with the rates of `partition_occupancy.partition_rates`.
 
@@ -71,17 +88,7 @@ def rates_beside(jobs, alike, io, cpu, work, found):
         found[i] = 0.0
         if jobs[i] == 0:
             continue
-        others[0], degree = 1.0, 0
-        for m in range(n):
-            for _ in range(alike[m] - (m == i)):
-                for h in range(degree + jobs[m] + 1):
-                    product[h] = 0.0
-                for h in range(degree + 1):
-                    for g in range(jobs[m] + 1):
-                        product[h + g] += others[h] * work[m, g]
-                degree += jobs[m]
-                for h in range(degree + 1):
-                    others[h] = product[h]
+        degree = _beside(i, jobs, alike, work, others, product)
         # weight of h jobs of this partition at the disk: what they make of the others' factorials
         busy = whole = 0.0
         for h in range(jobs[i] + 1):
@@ -94,6 +101,32 @@ def rates_beside(jobs, alike, io, cpu, work, found):
         if every == 0.0:
             every = whole
         found[i] = busy / every / cpu[jobs[i]]
+
+
+@njit(cache=True, nogil=True)
+def slowness_beside(jobs, alike, work, found):
+    """Fill ``found`` (n,) with what `partition_occupancy.disk_slowness` says.
+
+    ``jobs`` (n,) are the most jobs at the disk by kind of partition, ``alike`` (n,) how many there are of a
+    kind. ``work`` (n + 3, all jobs + 1) comes with the laws of the kinds in its first rows.
+    """
+    n = jobs.size
+    factorial, others, product = work[n], work[n + 1], work[n + 2]
+    factorial[0] = 1.0
+    for h in range(1, factorial.size):
+        factorial[h] = factorial[h - 1] * h
+    for i in range(n):
+        for h in range(jobs[i] + 1):
+            work[i, h] /= factorial[h]
+    for i in range(n):
+        degree = _beside(i, jobs, alike, work, others, product)
+        served = there = 0.0
+        for h in range(1, jobs[i] + 1):
+            for g in range(degree + 1):
+                weight = work[i, h] * others[g] * factorial[h + g]
+                there += weight
+                served += weight * h / (h + g)
+        found[i] = there / served if served > 0.0 else 1.0
 
 
 @njit(cache=True, nogil=True)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array
 
 from qmodels.errors import ModelError
 from qmodels.networks.sizes import occupancy_counts, queue_seconds
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
-from qmodels.policies.models.bursts_in_service import chain_size, served
+from qmodels.policies.models.bursts_in_service import InService, chain_size, served
 from qmodels.policies.models.disk_counts import filled
 from qmodels.policies.models.merged_classes import Classes, MeanClass, merged
-from qmodels.policies.models.partition_occupancy import partition_rates
+from qmodels.policies.models.partition_occupancy import disk_slowness
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.sized_jobs import (
     SizedClass,
@@ -26,8 +28,8 @@ from qmodels.policies.models.sized_jobs import (
     transfers_little,
 )
 from qmodels.policies.models.state_search import explored
+from qmodels.policies.models.time_sharing import TimeSharingModel
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED, VARIABLE
-from qmodels.policies.models.turns import ratio_of_computing
 from qmodels.policies.system import Arrangement, Workload
 from qmodels.programs.model import parts
 
@@ -37,10 +39,11 @@ Held = tuple[int, ...]
 State = tuple[Held, ...]
 
 #: States of a level, times the stages of arrivals, and of all levels, that are followed.
-MOST_STATES: Final = 1500
-_ALL_STATES: Final = 4000
-#: Seconds that solving the queue may take, about.
-_SECONDS: Final = 0.6
+MOST_STATES: Final = 4100
+_ALL_STATES: Final = 12_000
+#: Seconds that finding the states and solving the queue may take, about; for each partition of a state.
+_SECONDS: Final = 1.0
+_FINDING: Final = 2e-5
 #: States of the turns of one partition, and of all that it may hold.
 _MOST_IN_TURN: Final = 300
 #: Demands of one program on several partitions that vary more decide by who is behind a large job.
@@ -74,10 +77,12 @@ class PartitionClasses(AbstractModel):
         if workload.io_bursts is not None and workload.cpu_bursts is not None:
             unlike = max(workload.cpu_bursts.scv, workload.io_bursts.scv) > VARIABLE
         else:
-            # regular jobs carry more than bursts without memory would, and at a disk that several partitions
-            # ask for much, capacities are up to a tenth too high
-            apart = len(parts(workload.program)) > 1 or case.arrangement.processor_partitions == 1
-            unlike = workload.demand.scv > (VARIABLE if apart else _VERY_VARIABLE) and _hardly_shared(case)
+            # regular jobs carry more than bursts without memory would, and where mixes share a disk, what a
+            # full machine completes is not known well enough
+            mixed = len(parts(workload.program)) > 1
+            apart = mixed or case.arrangement.processor_partitions == 1
+            unlike = workload.demand.scv > (VARIABLE if apart else _VERY_VARIABLE)
+            unlike = unlike and (not mixed or _hardly_shared(case))
         return unlike and _followed(case) is not None
 
     def family(self, *, turns: bool) -> str:
@@ -98,7 +103,10 @@ class PartitionClasses(AbstractModel):
         A state lists the jobs of every processor partition by class, like partitions not told
         apart, so that who is behind a large job stays known. The jobs of a partition get on as in
         the closed network of them, see `bursts_in_service`, at a disk as slow as the other partitions
-        on it make it in product form. Bursts with laws of their own are drawn one by one.
+        on it make it, by who computes there, see `disk_slowness`. Bursts with laws of their own are drawn
+        one by one. What the partitions ask of a shared disk may be some per cent more than it can
+        do: k of c running jobs are then slowed to the k/c-th power of what the capacity of
+        `time_sharing.TimeSharingModel` asks for.
         """
         followed = _followed(case)
         if followed is None:
@@ -113,15 +121,32 @@ class PartitionClasses(AbstractModel):
             case.memory,
             'use fewer partitions, or model="time-sharing"',
         )
-        running = followed.running()
-        return BuiltModel(self, running, False, running.capacity, followed.simplifications)
+        running, said = followed.running(), followed.simplifications
+        if case.arrangement.used_disk_partitions < case.arrangement.processor_partitions:
+            part = TimeSharingModel().build(case).capacity / running.capacity
+            if part < 1.0:
+                running = _slowed(running, part)
+                said = (*said, "jobs slowed to the capacity of partitions that only count theirs")
+        return BuiltModel(self, running, False, running.capacity, said)
+
+
+def _slowed(running: RunningChain, part: float) -> RunningChain:
+    """The chain with a part of its capacity: of c running jobs k get on at its k/c-th power."""
+    centre, c = running.centre, running.max_running
+    pace = np.repeat(part ** (np.arange(c + 1) / c), running.sizes)
+    slower = diags_array(pace)
+    centre = replace(centre, local=csr_array(slower @ centre.local), leave=csr_array(slower @ centre.leave))
+    return RunningChain(centre, running.processors_busy * pace, running.disks_busy * pace)
 
 
 class _Followed:
     """The running jobs of a case by partition and class; or by partition alone, with bursts drawn."""
 
-    def __init__(self, arrangement: Arrangement, workload: Workload, classes: Classes) -> None:
+    def __init__(
+        self, arrangement: Arrangement, workload: Workload, classes: Classes, remembers: bool
+    ) -> None:
         self.arrangement, self.workload, self.classes = arrangement, workload, classes
+        self.remembers = remembers
         #: class of each stage, a part of a job's bursts after which the next one follows
         self.kind = np.repeat(np.arange(len(classes)), [x[0].rounds for x in classes])
         self.partitions = arrangement.partition_sizes
@@ -159,7 +184,8 @@ class _Followed:
         counts, order = self.sizes, self.workload.arrivals.order
         if max(counts) * order > MOST_STATES or sum(counts) > _ALL_STATES:
             return False
-        return queue_seconds(np.multiply(counts, order)) <= _SECONDS
+        finding = _FINDING * sum(counts) * len(self.partitions)
+        return finding + queue_seconds(np.multiply(counts, order)) <= _SECONDS
 
     @property
     def simplifications(self) -> tuple[str, ...]:
@@ -171,6 +197,8 @@ class _Followed:
             said.append("disk partitions taken at their mean size")
         if at.system.disk_discipline != "ps":
             said.append(TAKEN_AS_SHARED)
+        if not self.remembers:
+            said.append("who computes drawn anew at every burst")
         return tuple(said)
 
     def running(self) -> RunningChain:
@@ -188,9 +216,10 @@ class _Moves:
         self.at, self.most = at, at.multiprogramming
         self.partitions, self.kind, self.turns = followed.partitions, followed.kind, followed.turns
         self.groups, self.long = followed.groups, followed.long
-        self.slow, self.within = cache(self._slow), cache(self._within)
-        program, p = followed.workload.program, at.system.processors / at.processor_partitions
-        self.io, self.cpu = float(program.mean_io(p, at.disks)), float(program.mean_cpu(p, at.disks))
+        self.slow, self.within, self.law = cache(self._slow), cache(self._within), cache(self._law)
+        p = at.system.processors / at.processor_partitions
+        own_disks = at.used_disk_partitions == at.processor_partitions
+        self.shared = not own_disks and float(followed.workload.program.mean_io(p, at.disks)) > 0.0
         #: whether jobs of a class leave the processors between two long bursts
         some = self.turns[self.partitions[0]]
         self.away = [
@@ -207,17 +236,11 @@ class _Moves:
         """Jobs afterwards, state and rate of what may happen; of a start, its probability."""
         found, jobs = [], [sum(held[:-1]) for held in state]
         slow = self._disks(state)
-        used = self.at.used_disk_partitions
-        most = 1.0
-        if used < len(state):
-            # what partitions ask of their disks together is no more than these can do
-            most = min(1.0, used * self.at.disks / max(self.busy(state, k)[1], 1e-300))
         for group in self.groups:
             for at in range(group.start, group.stop):
                 if jobs[at]:
-                    for gone, other, rate in self.within(state[at], slow[jobs[at]], self.partitions[at]):
-                        pace = most if state[at][-1] == 0 else 1.0
-                        found.append((k - gone, self._put(state, group, at, other), pace * rate))
+                    for gone, other, rate in self.within(state[at], slow[state[at]], self.partitions[at]):
+                        found.append((k - gone, self._put(state, group, at, other), rate))
         if k < self.at.max_running:
             fewest = min(jobs)
             group = next(g for g in self.groups if fewest in jobs[g])
@@ -234,15 +257,29 @@ class _Moves:
         processors = disks = 0.0
         for held, p in zip(state, self.partitions, strict=True):
             if any(held):
-                paces = self.turns[p].at(self._by_class(held), slow[sum(held[:-1])])
+                paces = self.turns[p].at(self._by_class(held), slow[held])
                 computing, moving = float(paces.computing[held[-1]]), float(paces.moving[held[-1]])
                 processors, disks = processors + p * computing, disks + self.at.disks * moving
         return processors, disks
 
-    def _disks(self, state: State) -> dict[int, float]:
-        """How slow disks are to a partition by its jobs; none is asked for while a long burst blocks."""
-        slow = self.slow(tuple(sorted((sum(held[:-1]) for held in state if not held[-1]), reverse=True)))
-        return {sum(held[:-1]): 1.0 for held in state} | slow
+    def _disks(self, state: State) -> dict[Held, float]:
+        """How many times slower than alone its disk is to each partition, by what it holds."""
+        if not self.shared:
+            return dict.fromkeys(state, 1.0)
+        laws = [self.law(held, p) for held, p in zip(state, self.partitions, strict=True)]
+        slow = self.slow(tuple(sorted(laws, key=lambda law: (len(law), law), reverse=True)))
+        return {held: slow[law] for held, law in zip(state, laws, strict=True)}
+
+    def _law(self, held: Held, p: float) -> tuple[float, ...]:
+        return self.turns[p].at_disk(self._by_class(held), held[-1])
+
+    def _slow(self, laws: tuple[tuple[float, ...], ...]) -> dict[tuple[float, ...], float]:
+        """By the law of the jobs at it, in the mean over the partitions that have one law."""
+        found: dict[tuple[float, ...], list[float]] = {}
+        for disk in range(self.at.used_disk_partitions):
+            for law, slow in disk_slowness(laws[disk :: self.at.used_disk_partitions]).items():
+                found.setdefault(law, []).append(slow)
+        return {law: float(np.exp(np.mean(np.log(each)))) for law, each in found.items()}
 
     def _within(self, held: Held, slow: float, p: float) -> list[tuple[int, Held, float]]:
         """Jobs that end (0 or 1), what the partition holds then, and the rate."""
@@ -310,25 +347,6 @@ class _Moves:
         changed[group] = sorted(changed[group], reverse=True)
         return tuple(changed)
 
-    def _slow(self, jobs: Held) -> dict[int, float]:
-        """How many times slower than alone its disk is to a partition, by its jobs.
-
-        In product form, and in the mean over the partitions that hold as many.
-        """
-        used = self.at.used_disk_partitions
-        if used == len(self.partitions) or self.io == 0.0:
-            return dict.fromkeys(jobs, 1.0)
-        found: dict[int, list[float]] = {}
-        for disk in range(used):
-            here = tuple(n for n in jobs[disk::used] if n)
-            if not here:
-                continue
-            rates = partition_rates(here, self.io, [self.cpu] * (self.most + 1))
-            for n in here:
-                ratio = float(ratio_of_computing(n, min(self.cpu * rates[n], 1.0)))
-                found.setdefault(n, []).append(max(ratio * self.cpu / self.io, 1.0))
-        return {n: float(np.exp(np.mean(np.log(each)))) for n, each in found.items()}
-
 
 class _Paces(NamedTuple):
     """What may happen on one partition, in units of its own time."""
@@ -362,11 +380,36 @@ class _Turns:
             assert table.drawn is not None
             self.drawn, self.cpu, weights = tuple(table.drawn.tolist()), table.cpu, table.drawn
         mean = float(self.cpu @ weights / weights.sum())
-        self.long = [] if self.cpu.size == 1 else np.flatnonzero(self.cpu > _LONG * mean).tolist()
+        remembers = followed.remembers and self.cpu.size > 1
+        self.long = np.flatnonzero(self.cpu > _LONG * mean).tolist() if remembers else []
         self.at_node = cache(self._at_node)
 
+    @property
+    def bursts(self) -> Array:
+        """(S,) mean bursts of computation, hardly any of them for none."""
+        return np.asarray(np.maximum(self.cpu, 1e-9 * max(self.cpu.max(), self.io.max())))
+
+    def served(self, jobs: Held, node: int) -> InService:
+        """Return who computes, at a disk so many steps slower than alone."""
+        away = np.maximum(self.io, 1e-9 * self.bursts.max()) * np.exp(_STEP * node)
+        return served(jobs, tuple(self.bursts.tolist()), tuple(away.tolist()), False, self.drawn)
+
+    def at_disk(self, jobs: Held, computing: int) -> tuple[float, ...]:
+        """Return how likely 0, 1, ... jobs are at a disk of their own while this long burst is computed."""
+        n, turns = sum(jobs), self.served(jobs, 0)
+        there, law = np.zeros(self.cpu.size, dtype=np.bool_), np.zeros(n + 1)
+        there[self.long] = True
+        there = ~there if computing == 0 else np.arange(there.size) == self.long[computing - 1]
+        for waiting, each in turns.given.items():
+            law[n - sum(waiting)] += turns.there[waiting] * float(each[there].sum())
+        if computing == 0:
+            law[n] += max(1.0 - sum(turns.there.values()), 0.0)
+        if law.sum() < _HARDLY_EVER:
+            law[0] = 1.0
+        return tuple(np.round(law / law.sum(), 9).tolist())
+
     def _at_node(self, jobs: Held, node: int) -> _Paces:
-        bursts = np.maximum(self.cpu, 1e-9 * max(self.cpu.max(), self.io.max()))
+        bursts = self.bursts
         if self.io.max() == 0.0:
             n = np.array(jobs, dtype=float)
             always = bursts * n / float(bursts @ n)
@@ -376,8 +419,7 @@ class _Turns:
                 after = np.diag(always / bursts)
             idle = 0.0
         else:
-            away = np.maximum(self.io, 1e-9 * bursts.max()) * np.exp(_STEP * node)
-            turns = served(jobs, tuple(bursts.tolist()), tuple(away.tolist()), False, self.drawn)
+            turns = self.served(jobs, node)
             always, after = turns.always, turns.after
             idle = max(1.0 - float(always.sum()), 0.0)
         done, long = always / bursts, self.long
@@ -441,10 +483,14 @@ def _followed(case: Case) -> _Followed | None:
         return None
     if float(workload.program.mean_cpu(p, d)) == 0.0:
         return None
-    for classes in _choices(workload, p, d, at.multiprogramming):
-        found = _Followed(at, workload, classes)
-        if found.fits:
-            return found
+    choices = list(_choices(workload, p, d, at.multiprogramming))
+    # who computes, if it cannot be remembered: nothing but turns, and laws of bursts, need it
+    forgetful = not workload.has_bursts and float(workload.program.mean_io(p, d)) > 0.0
+    for remembers in (True, False)[: 1 + forgetful]:
+        for classes in choices:
+            found = _Followed(at, workload, classes, remembers)
+            if found.fits:
+                return found
     return None
 
 

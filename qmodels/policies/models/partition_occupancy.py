@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from phasefit import MAP, PhaseType
 from qmodels.markov import QBD, solve_qbd
 from qmodels.networks.many_server import arrival_process
-from qmodels.policies.models._kernels import rates_beside
+from qmodels.policies.models._kernels import rates_beside, slowness_beside
 from qmodels.policies.models.disk_crowding import occupancy_law, saturated_law, within_floats
 
 Array = NDArray[np.float64]
@@ -118,6 +118,39 @@ def partition_rates(held: Held, io: float, cpu: Sequence[float]) -> dict[int, fl
     work = np.empty((jobs.size + 3, sum(held) + 1))
     rates_beside(jobs, alike, float(io), np.array(cpu, dtype=float), work, found)
     return {n: rate for n, rate in zip(different, found.tolist(), strict=True) if n}
+
+
+def disk_slowness(laws: Sequence[tuple[float, ...]]) -> dict[tuple[float, ...], float]:
+    """How many times slower than alone a disk serves each of the partitions that share it.
+
+    Parameters
+    ----------
+    laws : sequence of tuple of float
+        Of each partition the probabilities of 0, 1, ... jobs at the disk, were it alone there.
+
+    Returns
+    -------
+    dict
+        By law.
+
+    Notes
+    -----
+    Numbers h_i of all partitions are as likely as in product form, the product of their laws times the
+    ways to mix the jobs, all of which the disk serves alike: a partition that has some there gets
+    h_i / sum(h) of it. `partition_rates` is the case of exponential bursts.
+
+    Examples
+    --------
+    >>> disk_slowness([(0.0, 1.0), (0.5, 0.5)])
+    {(0.0, 1.0): 1.5, (0.5, 0.5): 2.0}
+    """
+    kinds = list(dict.fromkeys(laws))
+    jobs, alike = np.array([len(law) - 1 for law in kinds]), np.array([laws.count(law) for law in kinds])
+    work, found = np.zeros((len(kinds) + 3, int(jobs @ alike) + 1)), np.empty(len(kinds))
+    for row, law in zip(work, kinds, strict=False):
+        row[: len(law)] = law
+    slowness_beside(jobs, alike, work, found)
+    return dict(zip(kinds, found.tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False)

@@ -321,9 +321,10 @@ def fit_error(
     Where gaps and work are of the same jobs, as of a log, the load is taken for the one that is asked
     about, and the interval is of another period as long. Halves, quarters and eighths of the log are
     replayed one by one at that load, and the logarithms of what they give differ with a standard
-    deviation that another period is taken to differ with, too: in public logs it hardly falls with the
-    length of the parts, so it is not made smaller by it. The interval is around the answer where this
-    is of jobs drawn from the log, as their own order is one of many, else around what the log gives.
+    deviation that another period is taken to differ with, too: in some public logs it falls with the
+    length of the parts, in others it grows, and no log tells which. The interval is around the answer
+    where this is of jobs drawn from the log, as their own order is one of many, else around what the
+    log gives.
 
     Else two things are uncertain. The load: a process that goes by long waves has a long-run rate that
     one history tells badly, and a wait grows as 1 / (1 - load). So the jobs are replayed again at

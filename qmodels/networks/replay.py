@@ -425,7 +425,7 @@ def _histories(
 
 
 def _same_jobs(came: FittedTo | None, brought: FittedTo | None) -> bool:
-    """Whether gaps and work are those of the same jobs."""
+    """True if gaps and work are those of the same jobs."""
     if came is None or brought is None:
         return False
     return came.size == brought.size and (came.source == brought.source != "")

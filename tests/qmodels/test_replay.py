@@ -78,6 +78,7 @@ def test_a_queue_of_fitted_laws_says_so_and_shows_what_their_data_give():
     assert solved.method == "exact (matrix-geometric), for the fitted laws"
     error, row = solved.fit_error(), solved.record()
     assert (row["mean_wait_low"], row["mean_wait_high"]) == (error.low, error.high)
+    assert row["interval_of"] == "the process behind the data"
     assert f"{error.on_data:.6g} s" in solved.table()
 
 

@@ -177,10 +177,9 @@ def _predict(
     for text in dict.fromkeys(row["description"] for row in rows if row.get("description")):
         typer.echo(f"jobs of the log are taken for {text}")
     if fitted:
-        typer.echo(
-            f"{OF_DATA}: of the jobs that laws were fitted to, in their own order, and as far as "
-            f"one history bounds it"
-        )
+        text = f"{OF_DATA}: of the jobs that laws were fitted to, in their own order"
+        jobs = dict.fromkeys(row["interval_of"] for row in rows if row.get("interval_of"))
+        typer.echo("; ".join([text, *(f"in brackets, nine times in ten, of {each}" for each in jobs)]))
     for (each, at), changes in slopes.items():
         typer.echo(f"{each.label} at load {at:.3g}: {'; '.join(changes.lines)}")
     for (each, at), drain in drains.items():

@@ -40,7 +40,7 @@ _DRAWN: Final = 60_000
 _SEED: Final = 36_004_001
 #: Part of the error of "days", which keeps the most of a log, that another description's is below
 #: where it is taken instead: halves tell no smaller difference. Chosen on logs for tuning.
-_NEARER: Final = 2.0 / 3.0
+_NEARER: Final = 1.0 / 3.0
 #: Queues by which descriptions are judged: numbers of servers, and loads.
 _SERVERS, _LOADS = (1, 4), (0.5, 0.7, 0.85)
 #: Range of the scv of gaps that a law of two phases is made for.
@@ -252,7 +252,7 @@ def chosen_description(arrivals: PhaseType | MAP, service: PhaseType) -> Choice:
     description of one half says the mean response at queues of one and four servers and loads of
     .5, .7 and .85, and is held against the jobs of the other half in their own order. What is in
     both halves, such as a year in which the load grows, is not told apart. Days in random order keep
-    the most of a log, so another description is taken only where its error is a third less.
+    the most of a log, so another description is taken only where its error is a third of theirs.
     """
     history = history_of(arrivals, service)
     if history is None or not history.block_days or history.times[-1] <= 0.0:

@@ -314,8 +314,8 @@ class ManyServerSolution(Result):
         Returns
         -------
         FitError or None
-            None where all laws were given. Its interval is what one history of the jobs can tell
-            of the process behind it, see `qmodels.networks.replay.fit_error`.
+            None where all laws were given. Its interval is of another period, or of the process
+            behind the data, see `qmodels.networks.replay.fit_error`.
 
         Raises
         ------
@@ -481,7 +481,7 @@ class ManyServerSolution(Result):
             **{name: getattr(self, name) for name in about},
         }
 
-    def _of_the_data(self) -> dict[str, float]:
+    def _of_the_data(self) -> dict[str, float | str]:
         """Return the mean wait by the data, where the laws were fitted to some."""
         error = self._mean_wait_error
         if error is None:
@@ -490,6 +490,7 @@ class ManyServerSolution(Result):
             "mean_wait_of_data": error.on_data,
             "mean_wait_low": error.low,
             "mean_wait_high": error.high,
+            "interval_of": error.interval_of,
         }
 
     @cached_property

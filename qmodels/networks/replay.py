@@ -2,7 +2,8 @@
 
 What is computed of a law is exact for that law. The data that it was fitted to are at hand, so
 what the law leaves out need not be guessed: their own jobs, in their own order, meet the same
-queue at the same load. What one history can tell of the process that made it is in the interval.
+queue at the same load. An interval says what other jobs would give: where a log has both when they
+came and what they brought, those of another period; else the process that one history is of.
 """
 
 from __future__ import annotations
@@ -27,7 +28,15 @@ PARTS: Final = (8, 4)
 #: Standard errors to either side: by Student's law 95 % are within of eight normal parts, 90 % of
 #: four.
 REACH: Final = 2.36
-#: What the intervals are meant to cover; what they did is in docs/record/fit-errors.csv.
+#: Numbers of parts of a log that tell how far another period may be from it.
+PERIODS: Final = (2, 4, 8)
+#: Standard deviations of a part to either side: of the difference of two, and 90 % by Student's law
+#: with the 1 + 3 + 7 degrees of freedom of these parts.
+APART: Final = 1.796 * sqrt(2.0)
+#: What an interval is of, in words.
+PROCESS, PERIOD = "the process behind the data", "another period as long, at the same load"
+#: What the intervals are meant to cover; what they did is in docs/record/fit-errors.csv and
+#: docs/record/log-descriptions.csv.
 CONFIDENCE: Final = 0.9
 #: Fewest jobs of a history that anything is said of.
 FEWEST: Final = 16
@@ -57,12 +66,13 @@ class FitError(Record):
     predicted: float  #: seconds, by the fitted laws
     #: seconds, by the data in their own order at the same load; NaN where that cannot be had
     on_data: float
-    low: float  #: end of the interval of what the process behind the data would give, seconds
+    low: float  #: end of the interval of what other jobs would give, see `interval_of`, seconds
     high: float  #: the other end, infinite where the data do not bound it
     jobs: int  #: that the data have; 0 where they are not known
     source: str = ""  #: where the data come from
     confidence: float = CONFIDENCE  #: of the interval
     described: str = ""  #: what jobs drawn from the data the answer is of; "" for the fitted laws
+    interval_of: str = PROCESS  #: which other jobs these are: `PROCESS` or `PERIOD`, "" where not known
 
     @property
     def error(self) -> float:
@@ -98,6 +108,7 @@ class FitError(Record):
             "source": self.source,
             "confidence": self.confidence,
             "described": self.described,
+            "interval_of": self.interval_of,
         }
 
     def __str__(self) -> str:
@@ -105,7 +116,10 @@ class FitError(Record):
         text = f"{self.of} {self.predicted:.4g} s by {by}"
         if np.isnan(self.on_data):
             return f"{text}; how far that is from their data is not known here"
-        return f"{text}, {self.on_data:.4g} s by their own data ({self._interval_text})"
+        text = f"{text}, {self.on_data:.4g} s by their own data"
+        if self.interval_of == PERIOD:
+            return f"{text}, {self._interval_text} in {PERIOD}"
+        return f"{text} ({self._interval_text})"
 
     @property
     def _interval_text(self) -> str:
@@ -136,6 +150,8 @@ class FitError(Record):
         )
         if self.high == inf:
             return f"{text}; so short a history puts no upper end to it."
+        if self.interval_of == PERIOD:
+            return f"{text}; {PERIOD}, gives {self.low:.4g} to {self.high:.4g} s nine times in ten."
         return f"{text}; one history bounds it to {self.low:.4g} to {self.high:.4g} s."
 
 
@@ -149,7 +165,9 @@ def unknown_error(of: str, predicted: float) -> FitError:
     predicted : float
         The answer, seconds.
     """
-    return FitError(of=of, predicted=predicted, on_data=float("nan"), low=0.0, high=inf, jobs=0)
+    return FitError(
+        of=of, predicted=predicted, on_data=float("nan"), low=0.0, high=inf, jobs=0, interval_of=""
+    )
 
 
 def replayed(gaps: Array, work: Array, speeds: Array) -> tuple[Array, Array]:
@@ -300,7 +318,15 @@ def fit_error(
     The jobs of the data are replayed in their own order, gaps and work of one source together. Where
     one of the two was given as a law, it is drawn from that, eight times at most.
 
-    Two things are uncertain. The load: a process that goes by long waves has a long-run rate that
+    Where gaps and work are of the same jobs, as of a log, the load is taken for the one that is asked
+    about, and the interval is of another period as long. Halves, quarters and eighths of the log are
+    replayed one by one at that load, and the logarithms of what they give differ with a standard
+    deviation that another period is taken to differ with, too: in some public logs it falls with the
+    length of the parts, in others it grows, and no log tells which. The interval is around the answer
+    where this is of jobs drawn from the log, as their own order is one of many, else around what the
+    log gives.
+
+    Else two things are uncertain. The load: a process that goes by long waves has a long-run rate that
     one history tells badly, and a wait grows as 1 / (1 - load). So the jobs are replayed again at
     loads as far up and down as the jackknife of work over time says [1]_. And the mean or the
     percentile of the times itself, by the jackknife of its logarithm. The jackknife leaves out each
@@ -320,13 +346,22 @@ def fit_error(
     def at(factor: float) -> list[tuple[Array, Array]]:
         return [replayed(gaps / factor, work, speeds) for gaps, work in histories]
 
+    def of_jobs(gaps: Array, work: Array) -> float:
+        return asked(*replayed(gaps, work, speeds))
+
     def value(times: list[tuple[Array, Array]]) -> float:
         waits, stays = (np.concatenate([pair[i] for pair in times]) for i in (0, 1))
         return asked(waits, stays)
 
     once, size = at(1.0), histories[0][0].size
     by_data, low, high = value(once), 0.0, inf
-    if interval:
+    paired = _same_jobs(arrivals.fitted_to, service.fitted_to)
+    if interval and paired:
+        centre = by_data
+        if described:
+            centre = predicted if by_laws is None else by_laws
+        low, high = _other_period(*histories[0], of_jobs, centre)
+    elif interval:
         deviation = _jackknife(lambda kept: value([(w[kept], s[kept]) for w, s in once]), size)
         spread = _load_spread(*histories[0], arrivals, service)
         more, less = exp(REACH * spread), exp(-REACH * spread)
@@ -348,6 +383,7 @@ def fit_error(
         jobs=size,
         source=_source_name(arrivals, service),
         described=described,
+        interval_of=PERIOD if paired else PROCESS,
     )
 
 
@@ -371,12 +407,7 @@ def _histories(
     sources = [data for data in (came, brought) if data is not None]
     if not sources or any(data.size < FEWEST for data in sources):
         return None
-    paired = (
-        len(sources) == 2
-        and sources[0].size == sources[1].size
-        and (sources[0].source == sources[1].source != "")
-    )
-    if came is not None and brought is not None and paired:
+    if came is not None and brought is not None and _same_jobs(came, brought):
         return [(came.times, brought.times)]
     size = (came or sources[0]).size
     histories = []
@@ -391,6 +422,40 @@ def _histories(
             work = rng.choice(brought.times, size)
         histories.append((gaps, work))
     return histories
+
+
+def _same_jobs(came: FittedTo | None, brought: FittedTo | None) -> bool:
+    """True if gaps and work are those of the same jobs."""
+    if came is None or brought is None:
+        return False
+    return came.size == brought.size and (came.source == brought.source != "")
+
+
+def _other_period(
+    gaps: Array, work: Array, value: Callable[[Array, Array], float], centre: float
+) -> tuple[float, float]:
+    """Ends of the interval of another period, by how far parts of this one differ at its load.
+
+    A part that gives zero has no logarithm: then the interval is from zero to the largest.
+    """
+    groups = []
+    for parts in PERIODS:
+        pairs = [*zip(np.array_split(gaps, parts), np.array_split(work, parts), strict=True)]
+        if any(not came.any() or not brought.any() for came, brought in pairs):
+            return 0.0, inf  # a part without a load
+        groups.append([value(_as_much(came, gaps), _as_much(brought, work)) for came, brought in pairs])
+    values = np.concatenate(groups)
+    if values.min() <= 0.0:
+        return 0.0, max(centre, float(values.max()))
+    squares = sum(float(np.var(np.log(group))) * len(group) for group in groups)
+    distance = APART * sqrt(squares / (values.size - len(groups)))
+    return centre * exp(-distance), centre * exp(distance)
+
+
+def _as_much(part: Array, whole: Array) -> Array:
+    """A part in a unit in which its mean is that of the whole."""
+    ratio = float(whole.mean() / part.mean())
+    return part * ratio
 
 
 def _load_spread(gaps: Array, work: Array, arrivals: PhaseType | MAP, service: PhaseType) -> float:

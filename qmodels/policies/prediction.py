@@ -248,7 +248,7 @@ class Prediction(Result):
         return "" if described_times(self.solved) is None else self.description
 
     @cached_property
-    def _of_the_data(self) -> dict[str, float | None]:
+    def _of_the_data(self) -> dict[str, float | str | None]:
         """What the data say of the mean response, where laws were fitted to some."""
         error = self.fit_error()
         if error is None:
@@ -259,6 +259,7 @@ class Prediction(Result):
             "mean_response_low": told["low"],
             "mean_response_high": told["high"],
             "fit_error": told["error"],
+            "interval_of": told["interval_of"],
         }
 
     def table(self) -> str:

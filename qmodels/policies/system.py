@@ -107,7 +107,7 @@ class Workload(ByValue, Record):
         fitted to the work of a log's jobs. Without a mix there is no difference.
     description : str
         What jobs are taken for where `arrivals` and `demand` are laws fitted to the same jobs of a
-        log: "auto", the description that is nearest on held-out halves of the log, or one of
+        log: "auto", days of the log unless another is far nearer on held-out halves of it, or one of
         `qmodels.networks.histories.DESCRIPTIONS`. Without such data there is no difference.
 
     Raises

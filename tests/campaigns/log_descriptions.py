@@ -3,8 +3,9 @@
 ``python -m tests.campaigns.log_descriptions`` predicts machines whose models are exact but for what jobs
 come, with the description that is taken by default and with independent jobs, beside each log in its own
 order by a recursion that shares no code with the package. `other` is what the other half, or the next
-quarter, of the same log gives. Descriptions were tuned on one half of the logs, see
-`tests.campaigns.log_halves`. It needs the logs of the shared data, and takes half a minute of a processor.
+quarter, of the same log gives at the same load, which the intervals `low` to `high` are of. Descriptions
+and intervals were tuned on one half of the logs, see `tests.campaigns.log_halves`. It needs the logs of
+the shared data, and takes half a minute of a processor.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def _rows_of(side, logs):
                 found = predict(policy, MACHINE, work, arrival_rate=rate)
                 by_laws = predict(policy, MACHINE, independent, arrival_rate=rate)
                 true, true95 = in_order(gaps / rate, sizes * servers / most, servers)
-                error = found.fit_error()
+                error, error95 = found.fit_error(), found.fit_error(q=0.95)
                 rows.append(
                     {
                         "side": side,
@@ -86,6 +87,8 @@ def _rows_of(side, logs):
                         "independent": by_laws.mean_response,
                         "low": error.low,
                         "high": error.high,
+                        "low_p95": error95.low,
+                        "high_p95": error95.high,
                     }
                 )
         print(f"{name}: {found.description}", file=sys.stderr, flush=True)
@@ -94,15 +97,23 @@ def _rows_of(side, logs):
 
 def with_others(rows):
     """The same rows with what the neighbouring part of the same log gives; nan for whole logs."""
-    known = {(row["log"], row["policy"], row["fraction"]): row["in_order"] for row in rows}
+    known = {
+        (row["log"], row["policy"], row["fraction"]): (row["in_order"], row["in_order_p95"]) for row in rows
+    }
     for row in rows:
         name, _, part = row["log"].partition(", part ")
-        other = float("nan")
+        other = float("nan"), float("nan")
         if part:
             k, parts = (int(text) for text in part.split(" of "))
             neighbour = f"{name}, part {k + 1 if k % 2 else k - 1} of {parts}"
             other = known.get((neighbour, row["policy"], row["fraction"]), other)
-        yield row | {"other": other}
+        yield row | {"other": other[0], "other_p95": other[1]}
+
+
+def interval_score(low, high, value):
+    """Width of a 90 % interval of the logarithm, and twenty times the distance of what it misses."""
+    low, high, value = np.log([low, high, value])
+    return high - low + 20.0 * max(low - value, value - high, 0.0)
 
 
 def summary(rows):
@@ -125,6 +136,13 @@ def summary(rows):
         for against, chosen in (("in_order", some), ("other", parts)):
             held = [row["low"] <= row[against] <= row["high"] for row in chosen]
             found[f"{side}_interval_holds_{against}"] = round(float(np.mean(held)), 3)
+        held = [row["low_p95"] <= row["other_p95"] <= row["high_p95"] for row in parts]
+        found[f"{side}_interval_holds_other_p95"] = round(float(np.mean(held)), 3)
+        ends = [(row["low"], row["high"]) for row in parts]
+        found[f"{side}_interval_endless"] = round(float(np.mean([high == np.inf for _, high in ends])), 3)
+        found[f"{side}_median_log_width"] = round(float(np.median([np.log(b / a) for a, b in ends])), 3)
+        scores = [interval_score(*x, row["other"]) for x, row in zip(ends, parts, strict=True)]
+        found[f"{side}_interval_score"] = round(float(np.mean(scores)), 3)
         found[f"{side}_rows"] = len(some)
     return found
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from phasefit import MAP, ModelError, PhaseType, fit_map, match_moments
 from qmodels.networks import replay
@@ -77,6 +78,7 @@ def test_a_queue_of_fitted_laws_says_so_and_shows_what_their_data_give():
     assert solved.method == "exact (matrix-geometric), for the fitted laws"
     error, row = solved.fit_error(), solved.record()
     assert (row["mean_wait_low"], row["mean_wait_high"]) == (error.low, error.high)
+    assert row["interval_of"] == "the process behind the data"
     assert f"{error.on_data:.6g} s" in solved.table()
 
 
@@ -176,6 +178,65 @@ def test_gaps_and_work_of_one_source_but_of_unlike_many_jobs_are_not_played_toge
     together, apart = asked("log"), asked("another log")
     assert together.jobs == 4_000
     assert together.on_data == apart.on_data
+
+
+def of_one_log(gaps, work, load, servers=1):
+    """A queue whose gaps and sizes are of the same jobs, by two moments, at a load."""
+    arrivals, service = (
+        match_moments(x.mean(), (x**2).mean()).with_data(x, source="jobs.swf") for x in (gaps, work)
+    )
+    return queue(arrivals, load, servers, service)
+
+
+def waits_by_recursion(gaps, work, load):
+    """Mean wait at one server, in mean gaps, of jobs that come round and round."""
+    gaps, work = gaps / gaps.mean(), load * work / work.mean()
+    waited = 0.0
+    for _ in range(2):
+        waits = []
+        for i in range(gaps.size):
+            waited = max(waited + work[i - 1] - gaps[i], 0.0)
+            waits.append(waited)
+    return np.mean(waits)
+
+
+def test_the_interval_of_a_log_is_of_another_period_by_its_halves_quarters_and_eighths(rng):
+    gaps, work = (
+        rng.exponential(size=1600) / np.repeat(rng.uniform(0.5, 2.0, 16), 100),
+        rng.lognormal(size=1600),
+    )
+    error = of_one_log(gaps, work, 0.7).fit_error()
+    squares = 0.0
+    for parts in (2, 4, 8):
+        cut = zip(np.split(gaps, parts), np.split(work, parts), strict=True)
+        logs = np.log([waits_by_recursion(*part, 0.7) for part in cut])
+        squares += ((logs - logs.mean()) ** 2).sum()
+    expected = stats.t.ppf(0.95, 11) * np.sqrt(2.0 * squares / 11)
+    assert error.on_data == pytest.approx(waits_by_recursion(gaps, work, 0.7) * gaps.mean(), rel=1e-9)
+    assert np.log(error.high / error.on_data) == pytest.approx(expected, rel=1e-3)
+    assert np.log(error.on_data / error.low) == pytest.approx(expected, rel=1e-3)
+    assert error.sentence("It").endswith("s nine times in ten.")
+    assert f"s in {replay.PERIOD}" in str(error)
+
+
+def test_the_interval_of_a_log_is_the_same_in_other_units(rng):
+    gaps, work = rng.exponential(size=400), rng.lognormal(size=400)
+    one, other = (
+        of_one_log(gaps, work, 0.6).fit_error(),
+        of_one_log(3.6e3 * gaps, work / 64.0, 0.6).fit_error(),
+    )
+    for end in ("low", "on_data", "high"):
+        assert getattr(other, end) == pytest.approx(3.6e3 * getattr(one, end), rel=1e-9)
+
+
+def test_jobs_that_do_not_wait_in_a_part_of_a_log_bound_no_wait_from_below(rng):
+    gaps, work = rng.exponential(size=400), rng.uniform(0.7, 1.3, 400)
+    gaps[:100] = 1.0  # like clockwork
+    error = of_one_log(gaps, work, 0.6).fit_error()
+    assert error.low == 0.0 < error.on_data < error.high < np.inf
+    gaps[:60] = 0.0  # all at once: that part has no load
+    error = of_one_log(gaps, work, 0.6).fit_error()
+    assert (error.low, error.high) == (0.0, np.inf)
 
 
 def test_work_that_was_fitted_is_played_with_arrivals_that_were_given():

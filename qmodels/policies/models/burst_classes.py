@@ -33,6 +33,8 @@ _ALL_STATES: Final = 8000
 #: Bursts of a job from which on those of a regular demand that transfer a little are followed by round;
 #: chosen by looking at the systems on record with odd numbers.
 _ROUNDS: Final = 4
+#: Bursts of a job of one program below which who computes decides, which "partition-classes" remembers.
+_REMEMBERED: Final = 2.0
 
 
 @MODELS.register
@@ -53,10 +55,14 @@ class BurstClasses(AbstractModel):
             or at.used_disk_partitions > 1
         ):
             return False
-        several = len(parts(workload.program)) > 1
+        several, bursts = len(parts(workload.program)) > 1, float(workload.program.mean_phases)
+        allotment = case.policy.allotment(case.system)
+        transfers = float(workload.program.mean_io(*allotment)) > 0.0
+        if bursts < _REMEMBERED and transfers and not several and not workload.has_bursts:
+            return False
         # with little I/O jobs take turns in rounds, which matters whatever their sizes
-        most = most_rounds(workload, *case.policy.allotment(case.system))
-        in_rounds = most > 2 or (most > 1 and float(workload.program.mean_phases) >= _ROUNDS)
+        most = most_rounds(workload, *allotment)
+        in_rounds = most > 2 or (most > 1 and bursts >= _ROUNDS)
         if workload.cpu_bursts is not None and workload.io_bursts is not None:
             if max(workload.cpu_bursts.scv, workload.io_bursts.scv) <= VARIABLE:
                 return False

@@ -70,10 +70,10 @@ def sized_classes(
     -----
     Bursts of a class are exponential and independent of each other, those of a true job all as long as its
     demand says. So classes cannot have the moments of both a job and a burst. They have those of a job;
-    in turns, where jobs come in one round of n bursts, those of a burst with a weight of 1 - 1/n. Nor
-    can sizes within a class last: the more jobs meet in turns, for the larger a part of their stay and
-    again and again, the more the sizes of classes vary as those of the demand do (`_passing`). Both were
-    chosen by looking at simulated systems, see `tests.campaigns`.
+    in turns, where jobs come in one round of n bursts, those of a burst with a weight of 1 - (1 - t)/n,
+    if t of their stay is turns of others. Nor can sizes within a class last: the more jobs meet in turns,
+    for the larger a part of their stay and again and again, the more the sizes of classes vary as those
+    of the demand do. Both were chosen by looking at simulated systems, see `tests.campaigns`.
     """
     found = []
     for at, (weight, program) in enumerate(parts(workload.program)):
@@ -88,23 +88,17 @@ def sized_classes(
             return None
         if second > workload.demand.moment(2) * (1.0 + 5.0 * ALIKE):
             return None
-        if turns and rounds == 1:
-            alike = 1.0 - 1.0 / phases
-            second, third = second ** (1.0 - alike) * 2.0**alike, third ** (1.0 - alike) * 6.0**alike
         if turns > 1:
-            passing = _passing(turns, phases, io / cpu if cpu else np.inf)
+            waiting = part_in_turns(turns, max(io / cpu, _LEAST)) if cpu else 0.0
+            if rounds == 1:
+                alike = 1.0 - (1.0 - waiting) / phases
+                second, third = second ** (1.0 - alike) * 2.0**alike, third ** (1.0 - alike) * 6.0**alike
+            # how much of the variance of a class' time is drawn anew with each burst
+            passing = 1.0 - (1.0 - 1.0 / phases) * waiting * (turns - 2) / (turns + 4)
             second, third = second**passing, third**passing
         for share, size in two_sizes(workload.demand.moment(2) / second, workload.demand.moment(3) / third):
             found.append(SizedClass(weight * share, at, size, rounds, max(phases, rounds)))
     return tuple(found)
-
-
-def _passing(jobs: int, phases: float, ratio: float) -> float:
-    """How much of the variance of a class' time is drawn anew with each burst, as a power of its moments."""
-    if ratio == np.inf:
-        return 1.0
-    turns = part_in_turns(jobs, max(ratio, _LEAST))
-    return 1.0 - (1.0 - 1.0 / phases) * turns * (jobs - 2) / (jobs + 4)
 
 
 def transfers_little(program: AbstractProgram, p: float, d: float) -> bool:

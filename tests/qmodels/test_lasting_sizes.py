@@ -120,7 +120,8 @@ def test_many_jobs_on_many_partitions_are_not_stretched_without_end(partitions, 
 def test_exponential_sizes_stretch_delays_as_discriminatory_sharing_does():
     for load in (0.1, 0.5, 0.9):
         shared, weighted = 1.0 / (1.0 - load), 1.0 / ((1.0 - load) * (1.0 - load / 2.0))
-        assert _stretch(load) == pytest.approx((weighted - 1.0) / (shared - 1.0))
+        assert _stretch(load, 1.0) == pytest.approx((weighted - 1.0) / (shared - 1.0))
+        assert _stretch(load, 0.0) == 1.0
 
 
 def test_a_followed_job_shares_its_rounds_with_others():

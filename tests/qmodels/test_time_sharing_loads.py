@@ -261,13 +261,14 @@ def test_what_large_machines_leave_out_costs_little_where_both_can_be_had(monkey
 
     for scv in (0.5, 4.0):
         work = Workload.from_scv(PROGRAM_C, demand_scv=scv)
-        rate = 0.8 * capacity(TS(8, 4), System(16, 16), work)
-        apart = predict(TS(8, 4), System(16, 16), work, arrival_rate=rate).mean_response
+        by = {"model": "time-sharing"}
+        rate = 0.8 * capacity(TS(8, 4), System(16, 16), work, **by)
+        apart = predict(TS(8, 4), System(16, 16), work, arrival_rate=rate, **by).mean_response
         build._built_small.cache_clear()
         with monkeypatch.context() as patched:
             patched.setattr(time_sharing_loads, "MOST_OCCUPANCIES", most)
             patched.setattr(time_sharing_loads, "MOST_ALIKE", most)
-            even = predict(TS(8, 4), System(16, 16), work, arrival_rate=rate)
+            even = predict(TS(8, 4), System(16, 16), work, arrival_rate=rate, **by)
         build._built_small.cache_clear()
         assert said in even.reduction
         assert even.mean_response == pytest.approx(apart, rel=near)
@@ -277,7 +278,7 @@ def test_a_demand_of_many_branches_is_matched_by_two():
     laws = [match_moments(1.0, 4.0), match_moments(3.0, 30.0)]
     law = mixture([0.7, 0.3], laws)
     work = Workload(PROGRAM_D, law.scale(1.0 / law.mean))
-    found = predict(TS(2, 1), System(16, 4), work, load=0.3)
+    found = predict(TS(2, 1), System(16, 4), work, load=0.3, model="time-sharing")
     assert "two branches" in found.reduction
 
 

@@ -124,7 +124,7 @@ def lasting_in_branches(
 
     alone = rate / float((step.loads.number * step.loads.rate * step.loss)[1].sum())
     least = jobs(plain)
-    most = max(alone + (least - alone) * _stretch(rate / plain.capacity), least)
+    most = max(alone + (least - alone) * _stretch(rate / plain.capacity, _in_turns(step)), least)
     reached = jobs(slower)
     if reached <= most * _SAME:
         return slower
@@ -176,20 +176,30 @@ def _bounded(factor: Array, step: Partitions) -> Array:
         return float(number / (law.sum() + waiting))
 
     alone, alike = rate / float(done[1].sum()), jobs(0.0)
-    most = alone + (alike - alone) * _stretch(min(rate / float(done[-1].sum()), 1.0))
+    most = alone + (alike - alone) * _stretch(min(rate / float(done[-1].sum()), 1.0), _in_turns(step))
     if jobs(1.0) <= most * _SAME:
         return factor
     part = float(brentq(lambda x: jobs(x) - most, 0.0, 1.0, xtol=1e-9))
     return np.asarray(1.0 + part * (factor - 1.0))
 
 
-def _stretch(load: float) -> float:
+def _stretch(load: float, part: float) -> float:
     """How many times as long as in equal shares jobs are delayed whose weights are exponential sizes.
 
     On one partition with room for all, at a load: 1 / ((1 - r) (1 - r/2)) - 1 over r / (1 - r), by
-    discriminatory processor sharing [1]_ of classes whose weights are their mean sizes.
+    discriminatory processor sharing [1]_ of classes whose weights are their mean sizes. As much of
+    it is meant as is `part` of their stay, the turns of others.
     """
-    return (1.5 - load / 2.0) / (1.0 - load / 2.0)
+    return 1.0 + part * 0.5 / (1.0 - load / 2.0)
+
+
+def _in_turns(step: Partitions) -> float:
+    """Part of the stay of jobs that are not alone that is turns of others, see `part_in_turns`."""
+    ratio, _ = _means(step.loads, step)
+    jobs = np.arange(2, ratio.size)
+    there = step.loads.seen.sum(axis=0)[2:] * jobs
+    turns = np.array([part_in_turns(j, r) for j, r in zip(jobs.tolist(), ratio[2:].tolist(), strict=True)])
+    return float(there @ turns) / max(float(there.sum()), 1e-300)
 
 
 def _means(loads: PartitionLoads, step: Partitions) -> tuple[Array, Array]:

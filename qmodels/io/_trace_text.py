@@ -45,7 +45,7 @@ def opened(file: str, *, unpacked: bool = True) -> Iterator[IO[bytes]]:
             source: Any = gzip.GzipFile(fileobj=stream) if packed else stream
             yield source
         except (OSError, EOFError, zlib.error) as error:
-            raise _unreadable(file, error) from None
+            raise TraceFormatError.unreadable(file, error) from None
 
 
 def beginning(file: str, count: int, *, unpacked: bool = True) -> bytes:
@@ -85,10 +85,6 @@ def _decoded(file: str, raw: bytes, line: int) -> str:
     except UnicodeDecodeError as error:
         at = line + raw.count(b"\n", 0, error.start)
         raise TraceFormatError(file, "is not UTF-8 text; save it as UTF-8", line=at) from None
-
-
-def _unreadable(file: str, error: Exception) -> TraceFormatError:
-    return TraceFormatError(file, f"cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def _too_long(file: str, most: int) -> TraceFormatError:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io.files import file_name
 from qmodels.io.run_table import (
     LONGEST,
     MAX_NAME,
@@ -77,8 +78,6 @@ def write_extrap(runs: RunTable, path: str | os.PathLike[str]) -> None:
     frame = getattr(runs, "frame", None)
     if frame is None or not hasattr(frame, "itertuples"):
         raise ModelError(f"runs must be a RunTable (see read_runs), got {type(runs).__name__}")
-    if not isinstance(path, (str, os.PathLike)):
-        raise ModelError(f"path must be a path, got {path!r:.60}")
     if "work" in frame and frame["work"].nunique() > 1:
         raise ModelError("the runs are of several sizes (column work), which call paths do not tell apart")
     values: dict[tuple[Any, ...], list[tuple[int, float]]] = {}
@@ -98,7 +97,7 @@ def write_extrap(runs: RunTable, path: str | os.PathLike[str]) -> None:
             "value": [seconds for _, seconds in sorted(repeats)],
         }
         lines.append(json.dumps(line, ensure_ascii=False) + "\n")
-    write_whole(path, "".join(lines).encode())
+    write_whole(file_name(path), "".join(lines).encode())
 
 
 def parsed_json(file: str, text: str, line: int | None) -> Any:

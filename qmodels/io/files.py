@@ -1,4 +1,4 @@
-"""Opening what a user names: a regular file, or a word on why not; nothing is waited for."""
+"""What a user names as a file: its name, and opening it, or a word on why not; nothing is waited for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ import os
 import stat
 from typing import IO
 
-from qmodels.errors import TraceFormatError
+from qmodels.errors import ModelError, TraceFormatError
+
+
+def file_name(path: object) -> str:
+    """Give the path as text."""
+    if isinstance(path, str | bytes | os.PathLike) and (name := os.fsdecode(path)):
+        return name
+    shown = repr(path) if isinstance(path, str | bytes) else type(path).__name__
+    raise ModelError(f"path must name a file, got {shown}")
 
 
 def open_regular(file: str, *, what: str) -> IO[bytes]:
@@ -29,8 +37,7 @@ def open_regular(file: str, *, what: str) -> IO[bytes]:
     except IsADirectoryError:
         raise TraceFormatError(file, f"is not a file but a folder; give the path of {what}") from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise TraceFormatError(file, f"cannot be read: {reason}") from None
+        raise TraceFormatError.unreadable(file, error) from None
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
         raise TraceFormatError(

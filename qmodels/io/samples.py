@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from phasefit.checks import nearest, one_of
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io._swf_log import file_name
-from qmodels.io.files import open_regular
+from qmodels.io.files import file_name, open_regular
 from qmodels.io.line_ends import other_end
 
 Array = NDArray[np.float64]
@@ -176,8 +175,7 @@ def _read(file: str, source: Any, most: int) -> bytes:
     try:
         content: bytes = source.read(most)
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise TraceFormatError(file, f"cannot be read: {reason}") from error
+        raise TraceFormatError.unreadable(file, error) from error
     return content
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, NoReturn, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from phasefit.checks import suggestion
-from qmodels.errors import ModelError, ScenarioError
+from qmodels.errors import ModelError, ScenarioError, reason_of
 from qmodels.io.files import _without_waiting
 from qmodels.io.toml_text import MAX_BYTES, key_in_words, tables_of_text
 
@@ -67,7 +67,7 @@ def unchecked_tables(source: Path) -> dict[str, Any]:
     try:
         raw = _read_most(source)
     except OSError as error:
-        fail(source, "file", f"cannot be read: {error.strerror or error}")
+        fail(source, "file", f"cannot be read: {reason_of(error)}")
     if len(raw) > MAX_BYTES:
         fail(source, "file", f"more than the {MAX_BYTES:,} bytes that a scenario may have")
     return tables_of_text(source, raw)

@@ -13,11 +13,11 @@ import numpy as np
 
 from phasefit.checks import suggestion, whole_number
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io._swf_log import file_name
 from qmodels.io._trace_events import read_events
 from qmodels.io._trace_text import beginning, lines
 from qmodels.io.darshan import POSIX, is_darshan, read_darshan
 from qmodels.io.event_kinds import EventKinds
+from qmodels.io.files import file_name
 from qmodels.programs.quantities import LARGEST, positive
 from qmodels.programs.traces import KINDS, SHORTEST, UNKNOWN, Trace, process_count
 
@@ -141,7 +141,7 @@ def _read_folder(
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
-        raise TraceFormatError(folder, f"cannot be read: {error.strerror}") from None
+        raise TraceFormatError.unreadable(folder, error) from None
     there = set(names)
     files = [
         os.path.join(folder, name)

@@ -219,7 +219,7 @@ def mean_values(jobs, think, demands, throughput, queues):
         before, present = present, before
 
 
-@njit(cache=True, no_cpython_wrapper=True)
+@njit(cache=True)
 def _count_on(counts, jobs):
     """Go from one population to the next, the last class fastest."""
     r = counts.size - 1

@@ -56,7 +56,7 @@ def double_sweeps(indptr, middle, indices, rates, out, right, x, low, high, time
                 _scale_down(x, low, high)
 
 
-@njit(cache=True, no_cpython_wrapper=True)
+@njit(cache=True)
 def _scale_down(x, low, high):
     """Divide all three by ``BIG``, place by place."""
     for j in range(x.shape[0]):

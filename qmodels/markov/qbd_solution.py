@@ -210,17 +210,13 @@ class QBDSolution(Result):
 
     def table(self) -> str:
         """Return name and value of the main quantities as text, one to a line."""
-        return "\n".join(f"{name:<14} {_quantity_text(value)}" for name, value in self._quantities().items())
+        return "\n".join(f"{name:<14} {_quantity_text(value)}" for name, value in self.record().items())
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column per quantity."""
         import pandas as pd
 
-        return pd.DataFrame([self._quantities()])
-
-    def record(self) -> dict[str, Any]:
-        """Return means, rates and accuracy; `pmf` has the probabilities."""
-        return self._quantities()
+        return pd.DataFrame([self.record()])
 
     def drawn(self) -> pd.DataFrame:
         """Return the probability of each level, to where one in a thousand is left or level 200."""
@@ -230,7 +226,8 @@ class QBDSolution(Result):
         shown = int(np.count_nonzero(np.asarray(self.sf(levels)) > 1e-3)) + 1
         return pd.DataFrame({"level": levels[:shown], "probability": self.pmf(levels[:shown])})
 
-    def _quantities(self) -> dict[str, float | int | str]:
+    def record(self) -> dict[str, Any]:
+        """Return means, rates and accuracy; `pmf` has the probabilities."""
         return {
             "mean_level": self.mean_level(),
             "mean_excess": self.mean_excess(),

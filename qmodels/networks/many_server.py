@@ -450,7 +450,7 @@ class ManyServerSolution(Result):
         units |= {"capacity": "jobs/s", "seconds": "s", "mean_wait_of_data": "s"}
         units |= {"mean_wait_low": "s", "mean_wait_high": "s"}
         lines = []
-        for name, value in self._row().items():
+        for name, value in self.record().items():
             shown = f"{value:.6g}" if isinstance(value, float) else str(value)
             lines.append(f"{name:<16} {shown} {units.get(name, '')}".rstrip())
         return "\n".join(lines)
@@ -459,17 +459,14 @@ class ManyServerSolution(Result):
         """Return one row with a column per quantity."""
         import pandas as pd
 
-        return pd.DataFrame([self._row()])
-
-    def record(self) -> dict[str, Any]:
-        """Return means, probabilities and accuracy, times in seconds."""
-        return self._row()
+        return pd.DataFrame([self.record()])
 
     def drawn(self) -> pd.DataFrame:
         """Return the probability of each number of jobs in the system; see `QBDSolution.drawn`."""
         return self.chain.drawn().rename(columns={"level": "jobs"})
 
-    def _row(self) -> dict[str, float | int | str]:
+    def record(self) -> dict[str, Any]:
+        """Return means, probabilities and accuracy, times in seconds."""
         names = ("mean_response", "mean_wait", "wait_probability", "mean_jobs", "mean_waiting")
         about = ("method", "error_bound", "residual", "states", "seconds")
         return {

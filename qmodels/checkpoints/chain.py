@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from phasefit import PhaseType
 from phasefit.arrays import Array
 from qmodels.checkpoints.intervals import kept_work
-from qmodels.checkpoints.model import EqualJobs
+from qmodels.checkpoints.model import EqualJobs, of_mean
 from qmodels.markov import solve_absorption, solve_chain
 from qmodels.networks.sizes import compositions
 
@@ -72,17 +72,17 @@ def _stages(jobs: EqualJobs) -> _Stages:
     job = jobs.job
     assert isinstance(job.jitter, PhaseType)
     assert job.size_law is not None
-    interval = _scaled_to_mean(job.jitter, job.interval)
-    write = _scaled_to_mean(job.size_law, jobs.write)
+    interval = of_mean(job.jitter, job.interval)
+    write = of_mean(job.size_law, jobs.write)
     if job.mode == "asynchronous":
         return _stages_behind_work(interval, write)
     laws = [interval, write]
     fails = not jobs.never_fail
     if fails:
-        laws.append(_scaled_to_mean(job.size_law, jobs.read))
+        laws.append(of_mean(job.size_law, jobs.read))
         if job.downtime > 0.0:
             assert job.downtime_law is not None
-            laws.append(_scaled_to_mean(job.downtime_law, job.downtime))
+            laws.append(of_mean(job.downtime_law, job.downtime))
     ends = np.cumsum([0, *(law.order for law in laws)])
     part = np.repeat(np.arange(len(laws)), [law.order for law in laws])
     unshared, shared = np.zeros((2, len(part), len(part)))
@@ -225,7 +225,3 @@ def _ending(stages: _Stages, states: NDArray[np.int64], speed: Array, steps: lis
     found = np.zeros(len(states))
     np.add.at(found, state, states[state, stage] * chance.probabilities[:ended, 0])
     return found
-
-
-def _scaled_to_mean(law: PhaseType, mean: float) -> PhaseType:
-    return law.scale(mean / law.mean)

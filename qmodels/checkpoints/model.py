@@ -216,6 +216,19 @@ class Checkpointing(Record):
         return size / storage.alone
 
 
+def of_mean(law: PhaseType, mean: float) -> PhaseType:
+    """Return a law scaled to a mean.
+
+    Parameters
+    ----------
+    law : PhaseType
+        Of any mean above zero.
+    mean : float
+        The new one.
+    """
+    return law.scale(mean / law.mean)
+
+
 class EqualJobs(NamedTuple):
     """Equal jobs at one storage: what all models of them ask."""
 

@@ -10,7 +10,7 @@ from scipy.linalg import expm
 
 from phasefit import PhaseType
 from qmodels.checkpoints.dilation import away_and_alone
-from qmodels.checkpoints.model import EqualJobs
+from qmodels.checkpoints.model import EqualJobs, of_mean
 from qmodels.checkpoints.starts import from_start
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.networks import ClosedNetwork
@@ -148,7 +148,7 @@ def stall_law(jobs: EqualJobs, mean: float) -> StallLaw:
         return _EqualValues(np.array([alone]))
     if turns and job.mode == "waiting-works":
         assert job.size_law is not None
-        return _law_if_spared(job.size_law.scale(alone / job.size_law.mean), job.failure_rate)
+        return _law_if_spared(of_mean(job.size_law, alone), job.failure_rate)
     if not (jobs.share and float(jobs.storage.full_at).is_integer()) and not turns:
         raise ModelError(
             "no law of the stall is known where transfers wait and share, or where the "
@@ -181,7 +181,7 @@ def _networks(jobs: EqualJobs) -> tuple[list[ClosedNetwork], tuple[int, int]]:
     away, alone = (job.interval, jobs.write) if jobs.never_fail else away_and_alone(jobs)
     delay = PhaseType.exponential(mean=away)
     if isinstance(job.jitter, PhaseType) and jobs.never_fail:
-        delay = job.jitter.scale(job.interval / job.jitter.mean)
+        delay = of_mean(job.jitter, job.interval)
 
     def network(disk: PhaseType) -> ClosedNetwork:
         return ClosedNetwork(
@@ -193,7 +193,7 @@ def _networks(jobs: EqualJobs) -> tuple[list[ClosedNetwork], tuple[int, int]]:
         )
 
     if job.size_law is not None:
-        return [network(job.size_law.scale(alone / job.size_law.mean))], (1, 1)
+        return [network(of_mean(job.size_law, alone))], (1, 1)
     for orders in _ORDERS:
         networks = [network(PhaseType.erlang(phases=order, mean=alone)) for order in orders]
         if _state_count(networks) <= MOST_STATES:

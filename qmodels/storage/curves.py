@@ -12,6 +12,7 @@ from phasefit.arrays import Array
 from phasefit.checks import real_number, share, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
+from qmodels.networks.product_form import birth_death_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,8 +67,7 @@ def _residence(programs: int, private: Array, io_share: Array, streams: Array, l
     # A stage that is all storage has no think time: then all are there, all the time.
     think = np.maximum(private, 1e-12)[:, None]
     climb = np.log((programs - here[:-1]) / speed[:, :-1] * io_share[:, None] / think)
-    weights = np.concatenate([np.zeros((len(climb), 1)), np.cumsum(climb, axis=1)], axis=1)
-    weights = np.exp(weights - weights.max(axis=1, keepdims=True))
+    weights = birth_death_weights(climb)
     seen = weights / weights.sum(axis=1, keepdims=True)  # by an arrival, who is not among them
     return np.asarray(io_share * (seen * (here / speed)).sum(axis=1))
 

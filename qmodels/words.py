@@ -17,6 +17,24 @@ _UNITS = (
 )
 
 
+def cut(text: str, most: int) -> str:
+    """Return a text, cut at so many characters; three dots say so.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    most : int
+        Largest number of characters, the dots included.
+
+    Examples
+    --------
+    >>> cut("processors", 10), cut("processors and disks", 10)
+    ('processors', 'process...')
+    """
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
 def unit_of(seconds: float) -> tuple[float, str]:
     """Return the unit that people use for such a time: its seconds and its name.
 

@@ -41,6 +41,7 @@ from qmodels.io.run_words import (
     numbered_phases,
     parts_of_totals,
 )
+from qmodels.words import cut
 
 __all__ = ["COLUMNS", "MAX_BYTES", "RunTable", "read_runs"]
 
@@ -224,8 +225,7 @@ def _as_wide(
 
 def _run(file: str, line: int, fields: dict[str, str]) -> MeasuredRun:
     def refuse(field: str, what: str) -> TraceFormatError:
-        shown = fields[field] if len(fields[field]) <= 40 else fields[field][:37] + "..."
-        return TraceFormatError(file, f"{what}, got {shown!r}", line=line, field=field)
+        return TraceFormatError(file, f"{what}, got {cut(fields[field], 40)!r}", line=line, field=field)
 
     def whole(field: str) -> int:
         if not _WHOLE.fullmatch(fields[field]) or int(fields[field]) < 1:

@@ -18,6 +18,7 @@ from phasefit.checks import suggestion
 from qmodels.errors import ModelError, ScenarioError, reason_of
 from qmodels.io.files import _without_waiting
 from qmodels.io.toml_text import MAX_BYTES, key_in_words, tables_of_text
+from qmodels.words import cut
 
 MOST_SHOWN = 20  #: findings of one file
 
@@ -116,8 +117,7 @@ def _findings(
             known, explained = _known_keys(file, tables, item["loc"][:-1], name)
             yield key, explained or f"unknown key; {suggestion(name, known, 'known here:')}"
         else:
-            shown = _SHORT.repr(item["input"])
-            shown = shown if len(shown) <= 60 else shown[:57] + "..."
+            shown = cut(_SHORT.repr(item["input"]), 60)
             yield key, f"{item['msg'][0].lower()}{item['msg'][1:]}, got {shown}"
 
 

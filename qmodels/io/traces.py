@@ -20,6 +20,7 @@ from qmodels.io.event_kinds import EventKinds
 from qmodels.io.files import file_name
 from qmodels.programs.quantities import LARGEST, positive
 from qmodels.programs.traces import KINDS, SHORTEST, UNKNOWN, Trace, process_count
+from qmodels.words import cut
 
 COLUMNS = ("rank", "start", "end", "kind")
 OPTIONAL = "bytes"
@@ -233,8 +234,7 @@ def _check_header(file: str, line: int, names: list[str]) -> None:
 
 def _entry(file: str, line: int, fields: dict[str, str]) -> tuple[int, float, float, int, int]:
     def refuse(field: str, what: str) -> TraceFormatError:
-        shown = fields[field] if len(fields[field]) <= 40 else fields[field][:37] + "..."
-        return TraceFormatError(file, f"{what}, got {shown!r}", line=line, field=field)
+        return TraceFormatError(file, f"{what}, got {cut(fields[field], 40)!r}", line=line, field=field)
 
     def seconds(field: str) -> float:
         text = fields[field]

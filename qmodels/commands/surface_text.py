@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.commands.surface_answer import Answer, rivals_frame
 from qmodels.commands.surface_search import Wanted
 from qmodels.io.subjects import Subject
@@ -17,8 +18,6 @@ from qmodels.programs.scaling import Forecast
 from qmodels.programs.scaling.forecast import CONTRADICTED
 from qmodels.programs.superlinear import superlinear
 from qmodels.words import allotment_in_words, counted, of_base, plural
-
-Array = NDArray[np.float64]
 
 _MOST_ROWS, _MOST_COLUMNS, _MOST_INTERVALS = 12, 8, 5
 _MOST_CANDIDATES, _MOST_MEASURED = 5, 12
@@ -183,16 +182,7 @@ def _table(surface: SpeedupSurface | None) -> str:
     if surface is None:
         return ""
     rows = _thinned(surface.processors, _MOST_ROWS)
-    columns = _thinned(surface.disks, _MOST_COLUMNS)
-    shown = SpeedupSurface(
-        surface.processors[rows],
-        surface.disks[columns],
-        surface.mean_time[np.ix_(rows, columns)],
-        surface.reference,
-        surface.name,
-        base=surface.base,
-    )
-    return shown.table()
+    return surface.part(rows, _thinned(surface.disks, _MOST_COLUMNS)).table()
 
 
 def _thinned(values: Array, most: int) -> NDArray[np.intp]:

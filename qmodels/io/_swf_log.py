@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import nearest
 from phasefit.empirical import dependence, lag1
 from phasefit.records import Drawing, Result
@@ -20,9 +21,6 @@ from qmodels.errors import ModelError
 from qmodels.io._swf_parse import FIELDS, LARGEST, WHOLE, Header, count, timezone, whole
 from qmodels.io.files import file_name as file_name
 from qmodels.words import plural
-
-Array = NDArray[np.float64]
-
 
 #: How a job ended, as the format has it.
 STATUS = {"failed": 0, "completed": 1, "cancelled": 5}

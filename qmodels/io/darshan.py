@@ -18,6 +18,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import one_of
 from qmodels.errors import ModelError, TraceFormatError, reason_of
 from qmodels.io import _darshan_child as child
@@ -26,8 +27,6 @@ from qmodels.io._swf_parse import one_line
 from qmodels.io.files import file_name, open_regular
 from qmodels.programs.quantities import positive
 from qmodels.programs.traces import MOST_PROCESSES, UNKNOWN, IOTotals, Trace
-
-Array = NDArray[np.float64]
 
 MODULES = tuple(child.NAMES)
 POSIX = MODULES[0]

@@ -13,14 +13,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import nearest, one_of
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.files import file_name, open_regular
 from qmodels.io.line_ends import other_end
-
-Array = NDArray[np.float64]
 
 #: Columns of a job log, and what `JobLog` calls them.
 SERIES = {

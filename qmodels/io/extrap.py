@@ -21,6 +21,7 @@ from qmodels.io.run_table import (
     MeasuredRun,
     RunTable,
     is_name,
+    is_number,
 )
 from qmodels.whole_files import write_whole
 
@@ -163,18 +164,14 @@ def _measurement(file: str, number: int, line: str | dict[str, Any], own_name: s
     if not seconds:
         raise refuse("must hold at least one time", "value", seconds)
     for time in seconds:
-        if not _is_real(time) or not SHORTEST <= time <= LONGEST:
+        if not is_number(time) or not SHORTEST <= time <= LONGEST:
             raise refuse(f"must be seconds from {SHORTEST:g} to {LONGEST:g}", "value", time)
         phase, kind = int(match["phase"]), match["kind"]
         yield MeasuredRun(name, phase, kind, int(p), int(d), float(time), 1)
 
 
-def _is_real(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _is_whole(value: Any) -> bool:
-    return _is_real(value) and 1 <= value <= MOST and value == int(value)
+    return is_number(value) and 1 <= value <= MOST and value == int(value)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
-from typing import IO
+from typing import IO, Any
 
 from qmodels.errors import ModelError, TraceFormatError
 
@@ -44,6 +45,13 @@ def open_regular(file: str, *, what: str) -> IO[bytes]:
             file, f"is not a file but a pipe or a device; save it and give the path of {what}"
         )
     return stream
+
+
+def unpacked(stream: IO[bytes]) -> Any:
+    """Give the text of a file that was just opened: gzip is known by its content and unpacked on the way."""
+    packed = stream.read(2) == b"\x1f\x8b"
+    stream.seek(0)
+    return gzip.GzipFile(fileobj=stream) if packed else stream
 
 
 def _without_waiting(path: str, flags: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import os
 import re
 import zlib
@@ -17,7 +16,7 @@ import numpy as np
 from phasefit.arrays import Array
 from phasefit.checks import nearest, one_of
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io.files import file_name, open_regular
+from qmodels.io.files import file_name, open_regular, unpacked
 from qmodels.io.line_ends import other_end
 
 #: Columns of a job log, and what `JobLog` calls them.
@@ -164,9 +163,7 @@ def _content(file: str, most: int) -> bytes:
 def _opened(file: str) -> Iterator[Any]:
     """The text of a plain or gzip file, as bytes."""
     with open_regular(file, what="a table or a job log") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
-        stream.seek(0)
-        yield gzip.GzipFile(fileobj=stream) if packed else stream
+        yield unpacked(stream)
 
 
 def _read(file: str, source: Any, most: int) -> bytes:

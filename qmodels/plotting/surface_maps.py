@@ -67,10 +67,8 @@ def draw_map(surface: Surface, ax: Axes, *, labelled: bool = True) -> None:
         Whether the lines have labels.
     """
     x, y, z = np.log2(surface.processors), np.log2(surface.disks), surface.speedup.T
-    # A surface without relief still needs a range of colours.
-    norm = LogNorm(z.min() * 0.99, z.max() * 1.01)
     # Of a drawing in lines the shades are a picture: each triangle by itself would be a page long.
-    mesh = ax.pcolormesh(x, y, z, cmap=MAP, shading="gouraud", norm=norm, rasterized=True)
+    mesh = ax.pcolormesh(x, y, z, cmap=MAP, shading="gouraud", norm=shades(z), rasterized=True)
     levels = contour_levels(z)
     draw_lines(ax, x, y, z, levels, labelled=labelled)
     bar = ax.figure.colorbar(mesh, ax=ax)
@@ -155,6 +153,17 @@ def label_axes(processors: Array, disks: Array, ax: Axes) -> None:
     ax.set_ylabel("disks")
     set_log2_ticks(ax, np.unique(processors), "x")
     set_log2_ticks(ax, np.unique(disks), "y")
+
+
+def shades(z: Array) -> LogNorm:
+    """Return the range of colours of a surface, which one without relief needs as well.
+
+    Parameters
+    ----------
+    z : ndarray
+        Its values, above zero.
+    """
+    return LogNorm(z.min() * 0.99, z.max() * 1.01)
 
 
 def check_grid(surface: Surface) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
@@ -23,7 +22,7 @@ from qmodels.plotting.style import (
     set_title,
     spread_indices,
 )
-from qmodels.plotting.surface_maps import Surface, check_grid, draw_map, draw_star
+from qmodels.plotting.surface_maps import Surface, check_grid, draw_map, draw_star, shades
 from qmodels.words import counted, of_base
 
 if TYPE_CHECKING:
@@ -161,16 +160,16 @@ def surface_3d(surface: Surface, *, ax: Axes3D | None = None, points: ArrayLike 
     rows, columns = spread_indices(surface.processors), spread_indices(surface.disks)
     speedup = surface.speedup[np.ix_(rows, columns)]
     x, y = np.log2(surface.processors[rows]), np.log2(surface.disks[columns])
-    shades = colormaps[MAP](LogNorm(speedup.min() * 0.99, speedup.max() * 1.01)(_middles(speedup)))
+    colours = colormaps[MAP](shades(speedup)(_middles(speedup)))
     if marked is not None:
         solid = _inside(x, y, marked)
-        shades[..., 3] = np.where(solid[:-1, :-1] & solid[1:, 1:], 1.0, 0.45)
+        colours[..., 3] = np.where(solid[:-1, :-1] & solid[1:, 1:], 1.0, 0.45)
         axes.computed_zorder = False  # else the body hides points that lie on it
         _draw_pins(surface, marked, axes)
     axes.plot_surface(
         *np.meshgrid(x, y, indexing="ij"),
         speedup,
-        facecolors=shades,
+        facecolors=colours,
         shade=False,
         edgecolor=(0.1, 0.1, 0.1, 0.35),
         linewidth=0.4,

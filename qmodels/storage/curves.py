@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -45,8 +45,7 @@ class Curves(NamedTuple):
 
     def _private(self, programs: int) -> Array:
         """Stretch of what is not storage."""
-        others = programs - 1
-        return np.asarray(1.0 + self.creep * others / (1.0 + others / self.level))
+        return np.asarray(stretch(self, programs - 1))
 
     def _residence(self, programs: int, private: Array) -> Array:
         """Time at the storage over that of the stage alone: a closed network, by the arrival theorem."""
@@ -58,6 +57,19 @@ class Curves(NamedTuple):
             fields = (each[some] for each in (private, self.io_share, self.streams, self.loss))
             found[some] = _residence(programs, *fields)
         return found
+
+
+def stretch(curve: Curves | StageCurve, others: Any) -> Any:
+    """Return by how much longer what is not storage takes, with so many others in the stage.
+
+    Parameters
+    ----------
+    curve : Curves or StageCurve
+        Whose `creep` and `level` tell it.
+    others : float or ndarray
+        How many there are.
+    """
+    return 1.0 + curve.creep * others / (1.0 + others / curve.level)
 
 
 def _residence(programs: int, private: Array, io_share: Array, streams: Array, loss: Array) -> Array:

@@ -18,7 +18,7 @@ from phasefit.checks import real_number, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError, UnstableError
 from qmodels.networks.product_form import birth_death_weights
-from qmodels.storage.curves import MOST_PROGRAMS, StageCurve, storage_speed
+from qmodels.storage.curves import MOST_PROGRAMS, StageCurve, storage_speed, stretch
 
 #: Phases of a law of responses, and the chance to find more others, up to which they are the numbers of
 #: others; beyond, their number is taken to stay.
@@ -111,10 +111,7 @@ def _station(stages: Sequence[StageCurve], others: float) -> _Station:
     """Stages as one visit to one storage, and the rest, stretched by so many others."""
     if not stages or not all(isinstance(stage, StageCurve) for stage in stages):
         raise ModelError("stages must be one or more StageCurve")
-    private = sum(
-        stage.seconds * (1.0 - stage.io_share) * (1.0 + stage.creep * others / (1.0 + others / stage.level))
-        for stage in stages
-    )
+    private = sum(stage.seconds * (1.0 - stage.io_share) * stretch(stage, others) for stage in stages)
     used = [stage for stage in stages if stage.io_share > 0.0]
     service = sum(stage.seconds * stage.io_share for stage in used)
     demand = sum(stage.demand for stage in used)

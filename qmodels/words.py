@@ -136,7 +136,18 @@ def allotment_in_words(base: tuple[float, float]) -> str:
     """
     if base == (1.0, 1.0):
         return "one processor and one disk"
-    return " and ".join(map(counted, base, ("processor", "disk")))
+    return allotment_counted(*base)
+
+
+def allotment_counted(processors: float, disks: float) -> str:
+    """Return "128 processors and 1 disk", also of one processor and one disk.
+
+    Parameters
+    ----------
+    processors, disks : float
+        The allotment.
+    """
+    return f"{counted(processors, 'processor')} and {counted(disks, 'disk')}"
 
 
 def counted(number: float, noun: str) -> str:

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from phasefit.arrays import Array
 from qmodels.errors import ModelError
-from qmodels.plotting.style import MAP, ORANGE, contour_levels, outlined, plain_tick, set_log2_ticks
+from qmodels.plotting.style import (
+    MAP,
+    ORANGE,
+    checked_points,
+    contour_levels,
+    outlined,
+    plain_tick,
+    set_log2_ticks,
+)
 from qmodels.words import allotment_in_words
 
 
@@ -153,6 +161,27 @@ def label_axes(processors: Array, disks: Array, ax: Axes) -> None:
     ax.set_ylabel("disks")
     set_log2_ticks(ax, np.unique(processors), "x")
     set_log2_ticks(ax, np.unique(disks), "y")
+
+
+def points_over(surface: Surface, points: Any, *columns: int) -> Array | None:
+    """Return what was measured, beside a surface that can be drawn; None where nothing was.
+
+    Parameters
+    ----------
+    surface : Surface
+        The surface.
+    points : array_like or None
+        Processors, disks, and what else there is.
+    *columns : int
+        Numbers of columns that are allowed.
+
+    Raises
+    ------
+    ModelError
+        If the surface is a line or a point, or `points` are no such rows.
+    """
+    check_grid(surface)
+    return None if points is None else checked_points(points, *columns)
 
 
 def shades(z: Array) -> LogNorm:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isfinite
 
 #: From so many seconds on a unit is used, with its length in seconds. Two of a unit before it is
@@ -33,6 +33,35 @@ def cut(text: str, most: int) -> str:
     ('processors', 'process...')
     """
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def named_values(
+    values: Mapping[str, object], units: Mapping[str, str], *, width: int, digits: int = 6
+) -> str:
+    """Return name, value and unit as text, one to a line.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        By their names.
+    units : mapping of str to str
+        Of those that have one.
+    width : int
+        Characters of the column of names.
+    digits : int
+        Significant digits of a float.
+
+    Examples
+    --------
+    >>> print(named_values({"mean": 1.5, "states": 7}, {"mean": "s"}, width=6))
+    mean   1.5 s
+    states 7
+    """
+    lines = []
+    for name, value in values.items():
+        shown = f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+        lines.append(f"{name:<{width}} {shown} {units.get(name, '')}".rstrip())
+    return "\n".join(lines)
 
 
 def unit_of(seconds: float) -> tuple[float, str]:

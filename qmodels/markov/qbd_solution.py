@@ -16,6 +16,7 @@ from phasefit.checks import in_range, real_vector, shaped, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.markov.reduction import Levels
+from qmodels.words import named_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,7 +211,7 @@ class QBDSolution(Result):
 
     def table(self) -> str:
         """Return name and value of the main quantities as text, one to a line."""
-        return "\n".join(f"{name:<14} {_quantity_text(value)}" for name, value in self.record().items())
+        return named_values(self.record(), {}, width=14)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column per quantity."""
@@ -287,10 +288,6 @@ def _whole_numbers(levels: ArrayLike) -> NDArray[np.int64]:
     if numbers.size and (numbers.min() < 0 or numbers.max() > 2**62):
         raise ModelError(f"levels must be in 0..2**62, got {numbers.min()} to {numbers.max()}")
     return numbers.astype(np.int64)
-
-
-def _quantity_text(value: float | int | str) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _read_only(array: Array) -> Array:

@@ -31,6 +31,7 @@ from qmodels.networks.replay import (
 )
 from qmodels.networks.sizes import check_queue, occupancy_counts, queue_memory
 from qmodels.networks.waiting import waiting_rates
+from qmodels.words import named_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -449,11 +450,7 @@ class ManyServerSolution(Result):
         units = {"mean_response": "s", "mean_wait": "s", "arrival_rate": "jobs/s"}
         units |= {"capacity": "jobs/s", "seconds": "s", "mean_wait_of_data": "s"}
         units |= {"mean_wait_low": "s", "mean_wait_high": "s"}
-        lines = []
-        for name, value in self.record().items():
-            shown = f"{value:.6g}" if isinstance(value, float) else str(value)
-            lines.append(f"{name:<16} {shown} {units.get(name, '')}".rstrip())
-        return "\n".join(lines)
+        return named_values(self.record(), units, width=16)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column per quantity."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import fsum, inf, isfinite, ldexp
 from typing import Any, Final
 
@@ -498,6 +498,50 @@ def in_range(what: str, value: float, exponent: int) -> float:
         size = "small" if result == 0.0 else "large"
         raise ModelError(f"{what} is too {size} for a float; change the unit of time")
     return result
+
+
+def moment_order(k: int) -> int:
+    """Return the order of a raw moment; beyond 150 its factorial is too large for a float.
+
+    Parameters
+    ----------
+    k : int
+        The order.
+
+    Raises
+    ------
+    ModelError
+        If it is no whole number from 0 to 150.
+    """
+    k = whole_number("k", k, least=0)
+    if k > 150:
+        raise ModelError(f"k must be <= 150, got {k}: its factorial leaves the range of floats")
+    return k
+
+
+def at_times(x: ArrayLike, before: float, at_last: float, value: Callable[[Array], Any]) -> Any:
+    """Return a function of time: `value` of the finite times, `before` below zero, `at_last` at infinity.
+
+    Parameters
+    ----------
+    x : array_like
+        Times, any shape.
+    before, at_last : float
+        Answers below zero and at infinity.
+    value : callable
+        Answers of times (n,) of which each is finite and not negative.
+
+    Raises
+    ------
+    ModelError
+        If a time is NaN.
+    """
+    times = real_array("x", x, infinite=True)
+    inside = (times >= 0.0) & (times < inf)
+    result = np.asarray(np.where(times < 0.0, before, at_last))
+    if inside.any():
+        result[inside] = value(times[inside])
+    return shaped(result)
 
 
 def shaped(values: Array) -> Any:

@@ -16,9 +16,11 @@ from phasefit.absorption import Chain, scaled
 from phasefit.arrays import Array
 from phasefit.checks import (
     ROUNDING,
+    at_times,
     exit_rate,
     finite_rates,
     in_range,
+    moment_order,
     positive_vector,
     probabilities,
     probability_vector,
@@ -456,9 +458,7 @@ class PhaseType(FromData, Law):
         ModelError
             If `k` is not a whole number >= 0, or the moment is out of the range of a float.
         """
-        k = whole_number("k", k, least=0)
-        if k > 150:
-            raise ModelError(f"k must be <= 150, got {k}: its factorial leaves the range of floats")
+        k = moment_order(k)
         chain, size, exponent = self._chain, float(factorial(k)), -k * self._chain.exponent
         vector = np.ones(chain.start.size)
         for _ in range(k):
@@ -565,14 +565,13 @@ class PhaseType(FromData, Law):
         value: Callable[[Array, Array, Array, Array], Array],
     ) -> Any:
         """`value` of the chain at finite times; `before` below zero, `at_last` at infinity."""
-        times = real_array("x", x, infinite=True)
-        inside = (times >= 0.0) & (times < inf)
-        result = np.asarray(np.where(times < 0.0, before, at_last))
-        if inside.any():
+
+        def of_chain(times: Array) -> Array:
             with np.errstate(over="ignore"):
-                t = np.minimum(np.ldexp(times[inside], self._chain.exponent), 1e300)
-            result[inside] = value(t, *absorption.transient(self._chain, t))
-        return shaped(result)
+                t = np.minimum(np.ldexp(times, self._chain.exponent), 1e300)
+            return value(t, *absorption.transient(self._chain, t))
+
+        return at_times(x, before, at_last, of_chain)
 
     def ppf(self, q: ArrayLike) -> Any:
         """Return the time, seconds, not exceeded with probability `q`.

@@ -13,7 +13,24 @@ __all__ = [
     "ScenarioError",
     "TraceFormatError",
     "UnstableError",
+    "reason_of",
 ]
+
+
+def reason_of(error: Exception) -> str:
+    """Return why something failed: in the words of the system where they are its, else the error's own.
+
+    Parameters
+    ----------
+    error : Exception
+        Of a call of the system, or of what reads its answer.
+
+    Examples
+    --------
+    >>> reason_of(FileNotFoundError(2, "No such file or directory")), reason_of(ValueError("no number"))
+    ('No such file or directory', 'no number')
+    """
+    return getattr(error, "strerror", None) or str(error)
 
 
 class UnstableError(ModelError):
@@ -84,6 +101,19 @@ class TraceFormatError(ModelError):
         self.file, self.line, self.field, self.what = file, line, field, what
         where = ":".join(str(part) for part in (file, line, field) if part is not None)
         super().__init__(f"{where}: {what}")
+
+    @classmethod
+    def unreadable(cls, file: str, error: Exception) -> TraceFormatError:
+        """Return the error for a file that the system could not read.
+
+        Parameters
+        ----------
+        file : path
+            The file.
+        error : Exception
+            What was raised.
+        """
+        return cls(file, f"cannot be read: {reason_of(error)}")
 
 
 class ScenarioError(ModelError):

@@ -6,7 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
-from qmodels.errors import ModelError
+from qmodels.errors import ModelError, reason_of
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -27,21 +27,20 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     file = Path(path)
     if os.path.isdir(file):
         raise ModelError(f"{file} cannot be written: it is a folder; name a file")
-    _check_regular(file)
-    beside = file.with_name(f".{secrets.token_hex(8)}.tmp") if file.name else file
+    beside = _beside(file)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with open(beside, "xb"):
             beside.unlink()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ModelError(f"{file} cannot be written: {reason}") from error
+        raise ModelError(f"{file} cannot be written: {reason_of(error)}") from error
 
 
-def _check_regular(file: Path) -> None:
-    """Raise ModelError for a pipe or a device: the rename would take it away for everybody."""
+def _beside(file: Path) -> Path:
+    """A name next to a file; ModelError for a pipe or a device, which a rename would take from everybody."""
     if file.exists() and not (file.is_file() or file.is_dir()):
         raise ModelError(f"{file} cannot be written: it is a pipe or a device; name a file")
+    return file.with_name(f".{secrets.token_hex(8)}.tmp") if file.name else file
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
@@ -60,16 +59,16 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         If the file cannot be written; what was there before is as it was.
     """
     file = Path(path)
-    _check_regular(file)
-    beside = file.with_name(f".{secrets.token_hex(8)}.tmp") if file.name else file
+    beside = _beside(file)
     try:
         with open(beside, "xb") as stream:
             try:
                 stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
                 os.replace(beside, file)
             except BaseException:
                 beside.unlink(missing_ok=True)
                 raise
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ModelError(f"{file} cannot be written: {reason}") from error
+        raise ModelError(f"{file} cannot be written: {reason_of(error)}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isfinite
 
 #: From so many seconds on a unit is used, with its length in seconds. Two of a unit before it is
@@ -15,6 +15,53 @@ _UNITS = (
     (1.0, 1.0, "s"),
     (1e-3, 1e-3, "ms"),
 )
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text, cut at so many characters; three dots say so.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    most : int
+        Largest number of characters, the dots included.
+
+    Examples
+    --------
+    >>> cut("processors", 10), cut("processors and disks", 10)
+    ('processors', 'process...')
+    """
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def named_values(
+    values: Mapping[str, object], units: Mapping[str, str], *, width: int, digits: int = 6
+) -> str:
+    """Return name, value and unit as text, one to a line.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        By their names.
+    units : mapping of str to str
+        Of those that have one.
+    width : int
+        Characters of the column of names.
+    digits : int
+        Significant digits of a float.
+
+    Examples
+    --------
+    >>> print(named_values({"mean": 1.5, "states": 7}, {"mean": "s"}, width=6))
+    mean   1.5 s
+    states 7
+    """
+    lines = []
+    for name, value in values.items():
+        shown = f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+        lines.append(f"{name:<{width}} {shown} {units.get(name, '')}".rstrip())
+    return "\n".join(lines)
 
 
 def unit_of(seconds: float) -> tuple[float, str]:
@@ -118,7 +165,18 @@ def allotment_in_words(base: tuple[float, float]) -> str:
     """
     if base == (1.0, 1.0):
         return "one processor and one disk"
-    return " and ".join(map(counted, base, ("processor", "disk")))
+    return allotment_counted(*base)
+
+
+def allotment_counted(processors: float, disks: float) -> str:
+    """Return "128 processors and 1 disk", also of one processor and one disk.
+
+    Parameters
+    ----------
+    processors, disks : float
+        The allotment.
+    """
+    return f"{counted(processors, 'processor')} and {counted(disks, 'disk')}"
 
 
 def counted(number: float, noun: str) -> str:

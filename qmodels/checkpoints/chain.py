@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from phasefit import PhaseType
 from phasefit.arrays import Array
 from qmodels.checkpoints.intervals import kept_work
-from qmodels.checkpoints.model import Checkpointing, Storage
+from qmodels.checkpoints.model import EqualJobs, of_mean
 from qmodels.markov import solve_absorption, solve_chain
 from qmodels.networks.sizes import compositions
 
@@ -31,28 +31,24 @@ class ChainResult:
     error: float  #: relative error of the stationary vector
 
 
-def has_chain(job: Checkpointing, storage: Storage, jobs: int) -> bool:
+def has_chain(jobs: EqualJobs) -> bool:
     """Return whether all laws are phase-type, all transfers are admitted, and the chain is small.
 
     Parameters
     ----------
-    job : Checkpointing
-        Each of the jobs.
-    storage : Storage
-        Where they write.
-    jobs : int
-        How many share it.
+    jobs : EqualJobs
+        The jobs and their storage.
     """
-    behind = job.mode == "asynchronous"
+    job, never = jobs.job, jobs.never_fail
     return (
-        not (behind and (job.snapshot > 0.0 or not math.isinf(job.mtbf)))
+        not (job.mode == "asynchronous" and (job.snapshot > 0.0 or not never))
         and job.timer == "work"
         and isinstance(job.jitter, PhaseType)
         and job.size_law is not None
-        and (job.downtime == 0.0 or job.downtime_law is not None or math.isinf(job.mtbf))
-        and storage.admitted(jobs) == jobs
-        and job.read_alone(storage) > 0.0
-        and math.comb(jobs + _stages(job, storage).count - 1, jobs) <= MOST_STATES
+        and (job.downtime == 0.0 or job.downtime_law is not None or never)
+        and jobs.share
+        and jobs.read > 0.0
+        and math.comb(jobs.number + _stages(jobs).count - 1, jobs.number) <= MOST_STATES
     )
 
 
@@ -72,20 +68,21 @@ class _Stages:
         return len(self.written)
 
 
-def _stages(job: Checkpointing, storage: Storage) -> _Stages:
+def _stages(jobs: EqualJobs) -> _Stages:
+    job = jobs.job
     assert isinstance(job.jitter, PhaseType)
     assert job.size_law is not None
-    interval = _scaled_to_mean(job.jitter, job.interval)
-    write = _scaled_to_mean(job.size_law, job.write_alone(storage))
+    interval = of_mean(job.jitter, job.interval)
+    write = of_mean(job.size_law, jobs.write)
     if job.mode == "asynchronous":
         return _stages_behind_work(interval, write)
     laws = [interval, write]
-    fails = not math.isinf(job.mtbf)
+    fails = not jobs.never_fail
     if fails:
-        laws.append(_scaled_to_mean(job.size_law, job.read_alone(storage)))
+        laws.append(of_mean(job.size_law, jobs.read))
         if job.downtime > 0.0:
             assert job.downtime_law is not None
-            laws.append(_scaled_to_mean(job.downtime_law, job.downtime))
+            laws.append(of_mean(job.downtime_law, job.downtime))
     ends = np.cumsum([0, *(law.order for law in laws)])
     part = np.repeat(np.arange(len(laws)), [law.order for law in laws])
     unshared, shared = np.zeros((2, len(part), len(part)))
@@ -133,17 +130,13 @@ def _stages_behind_work(interval: PhaseType, write: PhaseType) -> _Stages:
     return _Stages(unshared, shared, place < a + a * w, writing, writing, written)
 
 
-def solve_checkpoints(job: Checkpointing, storage: Storage, jobs: int) -> ChainResult:
+def solve_checkpoints(jobs: EqualJobs) -> ChainResult:
     """Solve the chain of how many jobs are in each stage.
 
     Parameters
     ----------
-    job : Checkpointing
-        Each of the jobs, one for which `has_chain` holds.
-    storage : Storage
-        Where they write.
-    jobs : int
-        How many share it.
+    jobs : EqualJobs
+        Those for which `has_chain` holds.
 
     Returns
     -------
@@ -155,8 +148,8 @@ def solve_checkpoints(job: Checkpointing, storage: Storage, jobs: int) -> ChainR
     A completed interval is shorter than the mean, because long ones are hit more often; work is
     kept at ``X E[W e^{-lW}] / E[e^{-lW}]``, with X writes completed per second.
     """
-    stages = _stages(job, storage)
-    states = compositions(jobs, stages.count)
+    (job, storage, number), stages = jobs, _stages(jobs)
+    states = compositions(number, stages.count)
     moving = states @ stages.moving
     speed = np.minimum(1.0, storage.full_at / np.maximum(moving, 1))
     steps = _steps(stages, states, speed)
@@ -174,10 +167,10 @@ def solve_checkpoints(job: Checkpointing, storage: Storage, jobs: int) -> ChainR
     write = float(pi @ ending) / writes
     used = float(pi @ np.minimum(moving, storage.full_at)) / storage.full_at
     if job.mode == "asynchronous":  # nothing fails: all work is kept
-        goodput = float(pi @ (states @ stages.working)) / jobs
-        stall = (1.0 - goodput) * jobs / writes
+        goodput = float(pi @ (states @ stages.working)) / number
+        stall = (1.0 - goodput) * number / writes
     else:
-        goodput, stall = writes * kept_work(job, rate) / jobs, write
+        goodput, stall = writes * kept_work(job, rate) / number, write
     return ChainResult(goodput, write, stall, used, chain.error_estimate)
 
 
@@ -232,7 +225,3 @@ def _ending(stages: _Stages, states: NDArray[np.int64], speed: Array, steps: lis
     found = np.zeros(len(states))
     np.add.at(found, state, states[state, stage] * chance.probabilities[:ended, 0])
     return found
-
-
-def _scaled_to_mean(law: PhaseType, mean: float) -> PhaseType:
-    return law.scale(mean / law.mean)

@@ -19,7 +19,7 @@ from qmodels.checkpoints.intervals import (
     size_share,
     timer_share,
 )
-from qmodels.checkpoints.model import Checkpointing, Storage
+from qmodels.checkpoints.model import Checkpointing, EqualJobs
 from qmodels.errors import ConvergenceError
 from qmodels.networks.product_form import repair_law
 
@@ -44,17 +44,13 @@ class Dilation:
     stall: float  #: mean seconds that a checkpoint keeps the job from working
 
 
-def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
+def dilation(jobs: EqualJobs) -> Dilation:
     """Return the goodput of equal jobs with failures, approximate.
 
     Parameters
     ----------
-    job : Checkpointing
-        Each of the jobs.
-    storage : Storage
-        Where they write.
-    jobs : int
-        How many share it.
+    jobs : EqualJobs
+        The jobs and their storage.
 
     Raises
     ------
@@ -65,7 +61,7 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
     -----
     A job by itself is a renewal process: closed forms give its time per kept interval, the time
     that it spends in transfers, and the number of its transfers, as functions of a transfer's
-    length. The closed network of `jobs` such jobs around the storage gives that length, by the
+    length. The closed network of such jobs around the storage gives that length, by the
     machine-repair model with the mean times away and in transfer. The two are solved together.
     Transfers whose sizes vary are spared by failures as the transform of their law says, however
     much longer sharing makes them; those that are spared are shorter than the mean.
@@ -85,9 +81,9 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
     .. [1] L. Takacs, *Introduction to the Theory of Queues*, Oxford 1962, ch. 5: the machine
        interference problem with general repairs.
     """
-    write, read = job.write_alone(storage), job.read_alone(storage)
-    single = _Renewal(job, write, read)
-    full, writers = storage.full_at, storage.admitted(jobs)
+    (job, storage, number), write = jobs, jobs.write
+    single = _Renewal(job, write, jobs.read)
+    full, writers = storage.full_at, jobs.admitted
     most = min(full, float(writers))
     wait, stretch = 0.0, 1.0
     before, part = np.zeros(2), np.full(2, _STEP)
@@ -95,13 +91,13 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
         visit = single.visits(wait, stretch)
         if visit is None:
             return Dilation(0.0, wait, stretch, 1.0, 1.0, *single.of_writes(wait, stretch))
-        waits, moves = _wait_and_stretch(jobs, visit.away, visit.alone, full, writers)
-        if writers < jobs:
+        waits, moves = _wait_and_stretch(number, visit.away, visit.alone, full, writers)
+        if writers < number:
             service, cycle = visit.alone / min(full, float(writers)), visit.away + moves
-            waits *= _law_of_wait(jobs, cycle - service, service, job.size_law)
+            waits *= _law_of_wait(number, cycle - service, service, job.size_law)
             if job.mode != "asynchronous" and job.timer == "work":
-                forced = max(0.0, jobs * service - cycle)
-                timer = timer_share(job, service, jobs * service / cycle)
+                forced = max(0.0, number * service - cycle)
+                timer = timer_share(job, service, number * service / cycle)
                 kept = (1.0 - visit.reads) ** 2 * (1.0 - timer) * (1.0 - size_share(job))
                 waits = forced + (1.0 - kept) * max(waits - forced, 0.0)
         hit = min(job.failure_rate * waits, 1.0 - 1e-12)
@@ -120,7 +116,7 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
         before = gaps
         wait, stretch = wait + float(steps[0]), stretch + float(steps[1])
         if off <= (_SETTLED if count < _STEPS // 2 else _NEARLY) * (write + wait):
-            used = min(most, jobs * visit.alone / (visit.away + waits + moves))
+            used = min(most, number * visit.alone / (visit.away + waits + moves))
             return Dilation(
                 single.goodput(wait, stretch),
                 wait,
@@ -130,26 +126,22 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
                 *single.of_writes(wait, stretch),
             )
     raise ConvergenceError(
-        f"the time of a transfer among {jobs} jobs", _STEPS, off, np.array([wait, stretch])
+        f"the time of a transfer among {number} jobs", _STEPS, off, np.array([wait, stretch])
     )
 
 
-def away_and_alone(job: Checkpointing, storage: Storage, jobs: int = 1) -> tuple[float, float]:
+def away_and_alone(jobs: EqualJobs) -> tuple[float, float]:
     """Return the mean seconds between transfers, and of a transfer at full speed, when jobs share.
 
     Parameters
     ----------
-    job : Checkpointing
-        Each of the jobs.
-    storage : Storage
-        Where they write.
-    jobs : int
-        How many share it.
+    jobs : EqualJobs
+        The jobs and their storage.
     """
-    single = _Renewal(job, job.write_alone(storage), job.read_alone(storage))
-    solution = dilation(job, storage, jobs) if jobs > 1 else None
+    single = _Renewal(jobs.job, jobs.write, jobs.read)
+    solution = dilation(jobs) if jobs.number > 1 else None
     visit = single.visits(solution.wait, solution.stretch) if solution else single.visits(0.0, 1.0)
-    return (visit.away, visit.alone) if visit else (1e-9 * job.interval, single.write)
+    return (visit.away, visit.alone) if visit else (1e-9 * jobs.job.interval, single.write)
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,7 @@ def goodput_alone(interval: float, write: float, restore: float, mtbf: float, do
     >>> round(goodput_alone(2400.0, 300.0, 300.0, 10800.0, 600.0), 8)
     0.7209173
     """
-    if math.isinf(mtbf):
-        return interval / (interval + write)
-    segment = _expm1((interval + write) / mtbf) * _exp(restore / mtbf) * (downtime + mtbf)
-    return interval / segment if math.isfinite(segment) else 0.0
+    return goodput_behind(interval, 0.0, write, restore, mtbf, downtime)  # nothing is left to write
 
 
 def goodput_behind(

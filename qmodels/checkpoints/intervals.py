@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import expm
 
 from phasefit import PhaseType
-from qmodels.checkpoints.model import Checkpointing
+from qmodels.checkpoints.model import Checkpointing, of_mean
 
 #: Of Gauss's rule, over a uniform interval.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -159,7 +159,7 @@ def overrun(job: Checkpointing, time: float, spread: float) -> float:
         if after > 0.0:
             late += np.where(early <= 0.0, after * np.exp(np.minimum(early, 0.0) / after), 0.0)
         return 0.5 * float(_WEIGHTS @ late)
-    law = job.jitter.scale(tau / job.jitter.mean)
+    law = of_mean(job.jitter, tau)
     left = law.alpha @ expm(law.T * least)  # by phase, that the interval goes on
     shorter = float((law.alpha - left) @ np.linalg.solve(-law.T, np.ones(law.order)))
     if after > 0.0:

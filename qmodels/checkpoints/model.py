@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from phasefit import PhaseType
 from phasefit.checks import one_of, real_number, whole_number
@@ -214,6 +214,89 @@ class Checkpointing(Record):
         """
         size = self.size if self.restore_size is None else self.restore_size
         return size / storage.alone
+
+
+def of_mean(law: PhaseType, mean: float) -> PhaseType:
+    """Return a law scaled to a mean.
+
+    Parameters
+    ----------
+    law : PhaseType
+        Of any mean above zero.
+    mean : float
+        The new one.
+    """
+    return law.scale(mean / law.mean)
+
+
+class EqualJobs(NamedTuple):
+    """Equal jobs at one storage: what all models of them ask."""
+
+    job: Checkpointing  #: each of them
+    storage: Storage  #: where they write
+    number: int  #: how many share it
+
+    @property
+    def write(self) -> float:
+        """Seconds of a checkpoint that shares with nobody."""
+        return self.job.write_alone(self.storage)
+
+    @property
+    def read(self) -> float:
+        """Seconds of a restore that shares with nobody."""
+        return self.job.read_alone(self.storage)
+
+    @property
+    def admitted(self) -> int:
+        """Transfers at work at once, at most."""
+        return self.storage.admitted(self.number)
+
+    @property
+    def share(self) -> bool:
+        """True where all transfers are admitted at once."""
+        return self.admitted == self.number
+
+    @property
+    def apart(self) -> bool:
+        """True where no transfer ever feels another one."""
+        return self.number == 1 or (self.storage.full_at >= self.number and self.share)
+
+    @property
+    def in_turns(self) -> bool:
+        """True where jobs wait for their turn in order of request, and nobody slows a transfer down."""
+        return not self.share and self.admitted <= self.storage.full_at and self.storage.order == "fcfs"
+
+    @property
+    def constant(self) -> bool:
+        """True where neither intervals nor transfers vary."""
+        return self.job.jitter == 0.0 and self.job.size_law is None
+
+    @property
+    def never_fail(self) -> bool:
+        """True where nothing fails."""
+        return math.isinf(self.job.mtbf)
+
+    @property
+    def work_or_write(self) -> bool:
+        """True where nothing fails, and each works, writes, and counts its interval from there."""
+        return self.never_fail and self.job.mode != "asynchronous" and self.job.timer == "work"
+
+    @property
+    def undisturbed(self) -> bool:
+        """True where the closed forms of one job hold."""
+        if not (self.apart and self.constant and self.job.timer == "work"):
+            return False
+        return self.job.mode != "asynchronous" or self.write <= self.job.interval
+
+    def used(self, cycle: float) -> float:
+        """Return the used share of the bandwidth where each writes once in so many seconds.
+
+        Parameters
+        ----------
+        cycle : float
+            Seconds.
+        """
+        return self.number * self.write / cycle / self.storage.full_at
 
 
 def _checked_law(name: str, value: object, *, number: bool) -> None:

@@ -12,8 +12,8 @@ from scipy.optimize import minimize_scalar
 from phasefit.checks import share, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.checkpoints.formulas import best_alone, daly, young
-from qmodels.checkpoints.model import Checkpointing, Storage
-from qmodels.checkpoints.prediction import apart, predict_checkpoints, undisturbed
+from qmodels.checkpoints.model import Checkpointing, EqualJobs, Storage
+from qmodels.checkpoints.prediction import predict_checkpoints
 from qmodels.errors import ModelError
 from qmodels.networks.sizes import most_that
 
@@ -80,17 +80,17 @@ def best_interval(job: Checkpointing, storage: Storage, jobs: int = 1) -> BestIn
     if math.isinf(job.mtbf):
         raise ModelError("without failures a longer interval is always better: give mtbf")
     number = whole_number("jobs", jobs, least=1)
-    write = job.write_alone(storage)
+    these = EqualJobs(job, storage, number)
+    write = these.write
     stands = job.snapshot if job.mode == "asynchronous" else write
     first, second = young(stands, job.mtbf), daly(stands, job.mtbf)
 
     def goodput(logarithm: float) -> float:
         trial = replace(job, interval=math.exp(logarithm))
-        model = "auto" if undisturbed(trial, storage, number) else "dilation"  # no chain each time
+        model = "auto" if these._replace(job=trial).undisturbed else "dilation"  # no chain each time
         return predict_checkpoints(trial, storage, number, model=model).goodput
 
-    constant = job.jitter == 0.0 and job.size_law is None
-    by_formula = constant and job.timer == "work" and apart(storage, number)
+    by_formula = these.constant and job.timer == "work" and these.apart
     if by_formula and job.mode != "asynchronous":
         best = best_alone(write, job.mtbf)
     elif by_formula:

@@ -13,9 +13,9 @@ from phasefit.records import Drawing, Result
 from qmodels.checkpoints.chain import has_chain, solve_checkpoints
 from qmodels.checkpoints.dilation import away_and_alone, dilation
 from qmodels.checkpoints.formulas import goodput_alone, goodput_behind
-from qmodels.checkpoints.model import Checkpointing, Storage
+from qmodels.checkpoints.model import Checkpointing, EqualJobs, Storage
 from qmodels.checkpoints.stalls import mean_in_turns, stall_law
-from qmodels.checkpoints.starts import FromStart, from_start, is_constant, range_of_starts
+from qmodels.checkpoints.starts import FromStart, from_start, range_of_starts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,8 +111,7 @@ class CheckpointPrediction(Result):
 
     @cached_property
     def _stall_law(self) -> StallLaw:
-        wait = not apart(self.storage, self.jobs)
-        return stall_law(self.job, self.storage, self.jobs, wait=wait, mean=self.stall)
+        return stall_law(EqualJobs(self.job, self.storage, self.jobs), self.stall)
 
     def table(self) -> str:
         """Return the prediction as lines of text."""
@@ -188,114 +187,67 @@ def predict_checkpoints(
     >>> f"{alone.goodput:.3f} {many.goodput:.3f}", alone.method, many.method
     ('0.916 0.874', 'exact (closed form)', 'approximate')
     """
-    number = whole_number("jobs", jobs, least=1)
+    these = EqualJobs(job, storage, whole_number("jobs", jobs, least=1))
     one_of("model", model, MODELS)
     if model == "auto":
-        if undisturbed(job, storage, number):
-            return _predicted_alone(job, storage, number)
-        followed = from_start(job, storage, number)
+        if these.undisturbed:
+            return _predicted_alone(these)
+        followed = from_start(these)
         if followed is not None:
-            return _predicted_from_start(job, storage, number, followed)
-        if has_chain(job, storage, number):
-            return _predicted_by_chain(job, storage, number)
-        if _has_product_form(job, storage, number):
-            return _predicted_by_dilation(job, storage, number, EXACT_SHARED)
-        if _is_one_server(job, storage, number):
-            return _predicted_by_dilation(job, storage, number, EXACT_ALONE)
-        mean = mean_in_turns(job, storage, number)
+            return _predicted_from_start(these, followed)
+        if has_chain(these):
+            return _predicted_by_chain(these)
+        if _has_product_form(these):
+            return _predicted_by_dilation(these, EXACT_SHARED)
+        if _is_one_server(these):
+            return _predicted_by_dilation(these, EXACT_ALONE)
+        mean = mean_in_turns(these)
         if mean is not None:
-            return _predicted_by_mean_write(job, storage, number, mean[0], exact=mean[1])
-        if _never_forgets(job):
-            return _predicted_over_starts(job, storage, number)
-    return _predicted_by_dilation(job, storage, number, APPROXIMATE)
+            return _predicted_by_mean_write(these, mean[0], exact=mean[1])
+        if _never_forgets(these):
+            return _predicted_over_starts(these)
+    return _predicted_by_dilation(these, APPROXIMATE)
 
 
-def apart(storage: Storage, jobs: int) -> bool:
-    """Return whether no transfer ever feels another one.
-
-    Parameters
-    ----------
-    storage : Storage
-        Where jobs write.
-    jobs : int
-        How many share it.
-    """
-    return jobs == 1 or (storage.full_at >= jobs and storage.admitted(jobs) == jobs)
-
-
-def _is_constant(job: Checkpointing) -> bool:
-    return job.jitter == 0.0 and job.size_law is None
-
-
-def undisturbed(job: Checkpointing, storage: Storage, jobs: int) -> bool:
-    """Return whether the closed forms of one job hold.
-
-    Parameters
-    ----------
-    job : Checkpointing
-        Each of the jobs.
-    storage : Storage
-        Where they write.
-    jobs : int
-        How many share it.
-    """
-    if not (apart(storage, jobs) and _is_constant(job) and job.timer == "work"):
-        return False
-    return job.mode != "asynchronous" or job.write_alone(storage) <= job.interval
-
-
-def _has_product_form(job: Checkpointing, storage: Storage, jobs: int) -> bool:
+def _has_product_form(jobs: EqualJobs) -> bool:
     """Without failures the means depend on means alone, but not if everything is constant."""
-    shares = storage.admitted(jobs) == jobs
-    exponential = job.size_law is not None and job.size_law.order == 1 and storage.order == "fcfs"
-    return (
-        math.isinf(job.mtbf)
-        and job.mode != "asynchronous"
-        and job.timer == "work"
-        and not _is_constant(job)
-        and (shares or exponential)
-    )
+    law = jobs.job.size_law
+    exponential = law is not None and law.order == 1 and jobs.storage.order == "fcfs"
+    return jobs.work_or_write and not jobs.constant and (jobs.share or exponential)
 
 
-def _is_one_server(job: Checkpointing, storage: Storage, jobs: int) -> bool:
+def _is_one_server(jobs: EqualJobs) -> bool:
     """Return whether jobs that come back at random moments take turns at one server, known exactly."""
-    return (
-        math.isinf(job.mtbf)
-        and job.mode != "asynchronous"
-        and job.timer == "work"
-        and isinstance(job.jitter, PhaseType)
-        and job.jitter.order == 1
-        and storage.admitted(jobs) == 1
-        and storage.order == "fcfs"
-    )
+    jitter = jobs.job.jitter
+    exponential = isinstance(jitter, PhaseType) and jitter.order == 1
+    return jobs.work_or_write and exponential and jobs.admitted == 1 and jobs.storage.order == "fcfs"
 
 
-def _never_forgets(job: Checkpointing) -> bool:
+def _never_forgets(jobs: EqualJobs) -> bool:
     """Return whether constant times keep what the start made of them."""
-    return job.timer == "clock" or (math.isinf(job.mtbf) and _is_constant(job))
+    return jobs.job.timer == "clock" or (jobs.never_fail and jobs.constant)
 
 
-def _predicted_alone(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPrediction:
-    write, read = job.write_alone(storage), job.read_alone(storage)
+def _predicted_alone(jobs: EqualJobs) -> CheckpointPrediction:
+    job, write, read = jobs.job, jobs.write, jobs.read
     if job.mode == "asynchronous":
         good = goodput_behind(job.interval, write, job.snapshot, read, job.mtbf, job.downtime)
         stall = job.snapshot
     else:
         good, stall = goodput_alone(job.interval, write, read, job.mtbf, job.downtime), write
-    away, alone = away_and_alone(job, storage)
-    used = min(1.0, jobs * alone / (away + alone) / storage.full_at)
-    return CheckpointPrediction(job, storage, jobs, good, good, good, write, stall, used, EXACT_ALONE)
+    away, alone = away_and_alone(jobs._replace(number=1))
+    used = min(1.0, jobs.number * alone / (away + alone) / jobs.storage.full_at)
+    return CheckpointPrediction(*jobs, good, good, good, write, stall, used, EXACT_ALONE)
 
 
-def _predicted_by_chain(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPrediction:
-    solution = solve_checkpoints(job, storage, jobs)
+def _predicted_by_chain(jobs: EqualJobs) -> CheckpointPrediction:
+    solution = solve_checkpoints(jobs)
+    good = solution.goodput
     return CheckpointPrediction(
-        job,
-        storage,
-        jobs,
-        solution.goodput,
-        solution.goodput,
-        solution.goodput,
+        *jobs,
+        good,
+        good,
+        good,
         solution.write,
         solution.stall,
         solution.utilisation,
@@ -303,31 +255,27 @@ def _predicted_by_chain(job: Checkpointing, storage: Storage, jobs: int) -> Chec
     )
 
 
-def _predicted_by_dilation(
-    job: Checkpointing, storage: Storage, jobs: int, method: str
-) -> CheckpointPrediction:
-    solution = dilation(job, storage, jobs)
+def _predicted_by_dilation(jobs: EqualJobs, method: str) -> CheckpointPrediction:
+    job, solution = jobs.job, dilation(jobs)
     low = high = solution.goodput
     notes: tuple[str, ...] = ()
     if method == APPROXIMATE:
-        hit = job.failure_rate * (solution.wait + solution.stretch * job.write_alone(storage))
+        hit = job.failure_rate * (solution.wait + solution.stretch * jobs.write)
         behind = job.mode == "asynchronous"
         wide = behind and job.size_law is not None and job.size_law.scv > 1.0
         error = _ERROR_BUSY if wide or hit > _OFTEN or solution.admitted_load >= _BUSY else _ERROR
         low, high = low * (1.0 - error), min(1.0, high * (1.0 + error))
-        notes = _notes_on_left_out(storage)
-        if job.stagger == "together" and _is_constant(job) and not math.isinf(job.mtbf) and jobs > 1:
-            calm = replace(job, mtbf=math.inf)
-            left = solution.goodput / dilation(calm, storage, jobs).goodput
-            low = min(low, left * range_of_starts(calm, storage, jobs)[0] * (1.0 - error))
+        notes = _notes_on_left_out(jobs.storage)
+        if job.stagger == "together" and jobs.constant and not jobs.never_fail and jobs.number > 1:
+            calm = jobs._replace(job=replace(job, mtbf=math.inf))
+            left = solution.goodput / dilation(calm).goodput
+            low = min(low, left * range_of_starts(calm)[0] * (1.0 - error))
             notes = (*notes, _SLOWLY_FORGET)
         if behind and hit > _OFTEN:
             low, high = 0.0, min(1.0, 2.0 * solution.goodput + 0.01)
             notes = (*notes, "writes take so long that failures abort most of them")
     return CheckpointPrediction(
-        job,
-        storage,
-        jobs,
+        *jobs,
         solution.goodput,
         low,
         high,
@@ -345,19 +293,15 @@ def _notes_on_left_out(storage: Storage) -> tuple[str, ...]:
     return (f"admission in the order {storage.order!r} is predicted as in order of request",)
 
 
-def _predicted_from_start(
-    job: Checkpointing, storage: Storage, jobs: int, lasting: FromStart
-) -> CheckpointPrediction:
+def _predicted_from_start(jobs: EqualJobs, lasting: FromStart) -> CheckpointPrediction:
     """Constant times, followed from their start."""
     write, method = lasting.write, EXACT_ALONE
     if math.isnan(write):  # how long a write behind the work takes hangs on the start
-        write, method = _predicted_by_dilation(job, storage, jobs, APPROXIMATE).write, BY_START
-    any_start = range_of_starts(job, storage, jobs)
+        write, method = _predicted_by_dilation(jobs, APPROXIMATE).write, BY_START
+    any_start = range_of_starts(jobs)
     notes = () if any_start == (lasting.goodput, lasting.goodput) else (_NEVER_FORGET,)
     return CheckpointPrediction(
-        job,
-        storage,
-        jobs,
+        *jobs,
         lasting.goodput,
         lasting.goodput,
         lasting.goodput,
@@ -369,13 +313,14 @@ def _predicted_from_start(
     )
 
 
-def _predicted_over_starts(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPrediction:
+def _predicted_over_starts(jobs: EqualJobs) -> CheckpointPrediction:
     """Constant timers: what the best and the worst start give, and about the mean of all."""
-    about = _predicted_by_dilation(job, storage, jobs, APPROXIMATE)
-    low, high = range_of_starts(job, storage, jobs)
+    job, about = jobs.job, _predicted_by_dilation(jobs, APPROXIMATE)
+    low, high = range_of_starts(jobs)
     mean = min(max(about.goodput, low), high)
-    works_on = job.mode == "waiting-works" and storage.admitted(jobs) < jobs
-    if job.timer == "work" and is_constant(job) and not works_on:
+    works_on = job.mode == "waiting-works" and not jobs.share
+    constant = jobs.constant and jobs.never_fail
+    if job.timer == "work" and constant and not works_on:
         # Where they get out of step, jobs that began together fare about as ill as any can.
         mean = {"together": low, "even": high}.get(job.stagger, mean)
     prediction = replace(
@@ -386,21 +331,18 @@ def _predicted_over_starts(job: Checkpointing, storage: Storage, jobs: int) -> C
         method=BY_START,
         notes=(*about.notes, _NEVER_FORGET),
     )
-    if job.timer == "clock" or works_on or not is_constant(job):
+    if job.timer == "clock" or works_on or not constant:
         return prediction
     # What is not work stands still: nothing else of the cycle varies with the start.
     cycle = job.interval / mean
     stall = cycle - job.interval
-    used = jobs * job.write_alone(storage) / cycle / storage.full_at
     write = about.write if job.mode == "asynchronous" else stall
-    return replace(prediction, stall=stall, write=write, utilisation=used)
+    return replace(prediction, stall=stall, write=write, utilisation=jobs.used(cycle))
 
 
-def _predicted_by_mean_write(
-    job: Checkpointing, storage: Storage, jobs: int, write: float, *, exact: bool
-) -> CheckpointPrediction:
+def _predicted_by_mean_write(jobs: EqualJobs, write: float, *, exact: bool) -> CheckpointPrediction:
     """Turns without failures, from the mean time of a write."""
-    alone, tau = job.write_alone(storage), job.interval
+    job, alone, tau = jobs.job, jobs.write, jobs.job.interval
     stall = alone if job.mode == "waiting-works" else write
 
     def goodput(wait: float) -> float:
@@ -410,14 +352,12 @@ def _predicted_by_mean_write(
     wait, off = write - alone, 0.0 if exact else _ERROR_STAGES
     ends = sorted((goodput(wait * (1.0 - off)), goodput(wait * (1.0 + off))))
     return CheckpointPrediction(
-        job,
-        storage,
-        jobs,
+        *jobs,
         goodput(wait),
         ends[0],
         ends[1],
         write,
         stall,
-        jobs * alone / (tau + write) / storage.full_at,
+        jobs.used(tau + write),
         EXACT_CHAIN if exact else APPROXIMATE,
     )

@@ -10,7 +10,7 @@ from scipy.linalg import expm
 
 from phasefit import PhaseType
 from qmodels.checkpoints.dilation import away_and_alone
-from qmodels.checkpoints.model import Checkpointing, Storage
+from qmodels.checkpoints.model import EqualJobs, of_mean
 from qmodels.checkpoints.starts import from_start
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.networks import ClosedNetwork
@@ -99,21 +99,7 @@ class _SharedLaw:
         return self.own + self.scale * max(0.0, self.law.ppf(q) - self.own)
 
 
-def in_turns(storage: Storage, jobs: int) -> bool:
-    """Return whether jobs wait for their turn in order of request, and nobody slows a transfer down.
-
-    Parameters
-    ----------
-    storage : Storage
-        Where they write.
-    jobs : int
-        How many share it.
-    """
-    most = storage.admitted(jobs)
-    return most < jobs and most <= storage.full_at and storage.order == "fcfs"
-
-
-def mean_in_turns(job: Checkpointing, storage: Storage, jobs: int) -> tuple[float, bool] | None:
+def mean_in_turns(jobs: EqualJobs) -> tuple[float, bool] | None:
     """Return the mean seconds from request to the end of a write under turns, and if that is exact.
 
     Of the closed network of phase-type intervals and transfers. None where failures, other laws,
@@ -121,40 +107,24 @@ def mean_in_turns(job: Checkpointing, storage: Storage, jobs: int) -> tuple[floa
 
     Parameters
     ----------
-    job : Checkpointing
-        Each of the jobs.
-    storage : Storage
-        Where they write.
-    jobs : int
-        How many share it.
+    jobs : EqualJobs
+        The jobs and their storage.
     """
-    if not (
-        math.isinf(job.mtbf)
-        and job.mode != "asynchronous"
-        and job.timer == "work"
-        and isinstance(job.jitter, PhaseType)
-        and in_turns(storage, jobs)
-    ):
+    if not (jobs.work_or_write and isinstance(jobs.job.jitter, PhaseType) and jobs.in_turns):
         return None
-    networks, orders = _networks(job, storage, jobs)
+    networks, orders = _networks(jobs)
     if _state_count(networks) > MOST_STATES:
         return None
-    return _sojourn_law(networks, orders).mean, job.size_law is not None
+    return _sojourn_law(networks, orders).mean, jobs.job.size_law is not None
 
 
-def stall_law(job: Checkpointing, storage: Storage, jobs: int, *, wait: bool, mean: float) -> StallLaw:
+def stall_law(jobs: EqualJobs, mean: float) -> StallLaw:
     """Return the law of the stall, or an approximation of it.
 
     Parameters
     ----------
-    job : Checkpointing
-        As for `predict_checkpoints`.
-    storage : Storage
-        As for `predict_checkpoints`.
-    jobs : int
-        As for `predict_checkpoints`.
-    wait : bool
-        Whether transfers ever meet.
+    jobs : EqualJobs
+        The jobs and their storage.
     mean : float
         Predicted mean, seconds; a law that is only approximate may have another.
 
@@ -163,13 +133,11 @@ def stall_law(job: Checkpointing, storage: Storage, jobs: int, *, wait: bool, me
     ModelError
         If none is known.
     """
-    followed = from_start(job, storage, jobs)
+    followed = from_start(jobs)
     if followed is not None and followed.stalls is not None:
         return _EqualValues(followed.stalls)
-    shares = storage.admitted(jobs) == jobs
-    turns = in_turns(storage, jobs)
-    alone = job.write_alone(storage)
-    constant = job.jitter == 0.0 and math.isinf(job.mtbf) and job.size_law is None
+    job, turns, alone = jobs.job, jobs.in_turns, jobs.write
+    constant, wait = jobs.constant and jobs.never_fail, not jobs.apart
     if job.mode == "asynchronous" or job.timer == "clock" or (constant and wait):
         raise ModelError(
             f"no law of the stall is known for mode {job.mode!r} with timer {job.timer!r}, "
@@ -180,19 +148,19 @@ def stall_law(job: Checkpointing, storage: Storage, jobs: int, *, wait: bool, me
         return _EqualValues(np.array([alone]))
     if turns and job.mode == "waiting-works":
         assert job.size_law is not None
-        return _law_if_spared(job.size_law.scale(alone / job.size_law.mean), job.failure_rate)
-    if not (shares and float(storage.full_at).is_integer()) and not turns:
+        return _law_if_spared(of_mean(job.size_law, alone), job.failure_rate)
+    if not (jobs.share and float(jobs.storage.full_at).is_integer()) and not turns:
         raise ModelError(
             "no law of the stall is known where transfers wait and share, or where the "
             "bandwidth is no whole multiple of a job's; simulate it with "
             "validation.simulate_checkpoints"
         )
-    if job.size_law is None and not shares:
+    if job.size_law is None and not jobs.share:
         raise ModelError(
             "no law of the stall is known for constant transfers that take turns; simulate it "
             "with validation.simulate_checkpoints"
         )
-    networks, orders = _networks(job, storage, jobs)
+    networks, orders = _networks(jobs)
     law = _sojourn_law(networks, orders)
     return law if job.size_law is not None else _SharedLaw(law, networks[0], alone, mean)
 
@@ -207,28 +175,25 @@ def _law_if_spared(law: PhaseType, rate: float) -> PhaseType:
     return PhaseType(law.alpha * good / float(law.alpha @ good), T)
 
 
-def _networks(job: Checkpointing, storage: Storage, jobs: int) -> tuple[list[ClosedNetwork], tuple[int, int]]:
+def _networks(jobs: EqualJobs) -> tuple[list[ClosedNetwork], tuple[int, int]]:
     """The closed network around the storage; of constant transfers one for each of two orders."""
-    shares = storage.admitted(jobs) == jobs
-    never = math.isinf(job.mtbf)
-    away, alone = job.interval, job.write_alone(storage)
-    if not never:
-        away, alone = away_and_alone(job, storage, jobs)
+    job = jobs.job
+    away, alone = (job.interval, jobs.write) if jobs.never_fail else away_and_alone(jobs)
     delay = PhaseType.exponential(mean=away)
-    if isinstance(job.jitter, PhaseType) and never:
-        delay = job.jitter.scale(job.interval / job.jitter.mean)
+    if isinstance(job.jitter, PhaseType) and jobs.never_fail:
+        delay = of_mean(job.jitter, job.interval)
 
     def network(disk: PhaseType) -> ClosedNetwork:
         return ClosedNetwork(
-            jobs,
+            jobs.number,
             delay=delay,
             disk=disk,
-            discipline="ps" if shares else "fcfs",
-            servers=int(storage.full_at) if shares else storage.admitted(jobs),
+            discipline="ps" if jobs.share else "fcfs",
+            servers=int(jobs.storage.full_at) if jobs.share else jobs.admitted,
         )
 
     if job.size_law is not None:
-        return [network(job.size_law.scale(alone / job.size_law.mean))], (1, 1)
+        return [network(of_mean(job.size_law, alone))], (1, 1)
     for orders in _ORDERS:
         networks = [network(PhaseType.erlang(phases=order, mean=alone)) for order in orders]
         if _state_count(networks) <= MOST_STATES:

@@ -116,9 +116,7 @@ def _predicted(
     from qmodels.io.scenario import load_scenario
     from qmodels.policies import predict
 
-    plan = load_scenario(source, max_bytes=max_bytes)
-    if model is not None:
-        plan = plan.with_model(model)
+    plan = load_scenario(source, max_bytes=max_bytes).with_model(model)
     known = {each.label: each for each in plan.policies}
     if policy is None and len(known) > 1:
         raise ModelError(f"give --policy, one of {', '.join(known)}")

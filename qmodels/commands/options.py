@@ -35,15 +35,22 @@ def numbers(name: str, text: str | None) -> Any:
 
     if text is None:
         return None
-    first, dash, last = text.partition("-")
-    if dash and "," not in text:
-        low, high = _whole(name, first), _whole(name, last)
-        if high < low:
-            raise ModelError(f"{name} {text[:60]}: ends below its start; write {high}-{low}")
+    if "-" in text and "," not in text:
+        low, high = _ends(name, text, text)
         if high - low >= _MOST_NUMBERS:
             raise ModelError(f"{name} {text[:60]}: {high - low + 1} numbers are more than {_MOST_NUMBERS}")
         return np.arange(low, high + 1, dtype=float)
     return np.array(sorted({float(_whole(name, part)) for part in text.split(",")}))
+
+
+def _ends(name: str, text: str, part: str) -> tuple[int, int]:
+    """Read 1-32, or 1 for 1-1; it is a part of the text of an option."""
+    first, dash, last = part.partition("-")
+    low = _whole(name, first)
+    high = _whole(name, last) if dash else low
+    if high < low:
+        raise ModelError(f"{name} {text[:60]}: ends below its start; write {high}-{low}")
+    return low, high
 
 
 def _whole(name: str, text: str) -> int:
@@ -94,15 +101,7 @@ def ranges(name: str, text: str | None) -> tuple[tuple[float, float], ...] | Non
         raise ModelError(
             f"{name} must be ranges of processors and of disks such as 1-32,1-4; got {text[:40]!r}"
         )
-    found = []
-    for part in parts:
-        first, dash, last = part.partition("-")
-        low = _whole(name, first)
-        high = _whole(name, last) if dash else low
-        if high < low:
-            raise ModelError(f"{name} {text[:60]}: ends below its start; write {high}-{low}")
-        found.append((float(low), float(high)))
-    return tuple(found)
+    return tuple((float(low), float(high)) for low, high in (_ends(name, text, part) for part in parts))
 
 
 def _max_bytes(text: str) -> int:

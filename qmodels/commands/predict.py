@@ -94,9 +94,7 @@ def _predict(
     if everything and best is not None:
         raise ModelError("give either --all or --best, not both")
     check_load(load)
-    plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))
-    if model is not None:
-        plan = plan.with_model(model)
+    plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings)).with_model(model)
     known = {each.label: each for each in plan.policies}
     chosen = [known[named("--policy", name, list(known))] for name in dict.fromkeys(policy or known)]
     loads = plan.loads if load is None else (load,)

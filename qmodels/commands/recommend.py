@@ -199,8 +199,7 @@ def _recommend(
     plan = _plan(scenario, of_log, listed, choices, max_bytes, changed)
     if plan.log is not None:
         say_of_log(plan.log.warnings)
-    if model is not None:
-        plan = plan.with_model(model)
+    plan = plan.with_model(model)
     workload = plan.workload
     if plan.mix_note:
         answers.remark(plan.mix_note, mark="")

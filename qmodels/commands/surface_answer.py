@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.commands.surface_search import ROUNDING, Sought, Wanted, sought, within
 from qmodels.io.subjects import Subject
 from qmodels.programs import (
@@ -23,8 +23,6 @@ from qmodels.programs.scaling.rivals import rivals_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

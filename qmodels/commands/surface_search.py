@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.programs import AbstractProgram, SpeedupSurface, speedup_surface
 from qmodels.programs.allotments import (
     AllotmentPath,
@@ -15,8 +15,6 @@ from qmodels.programs.allotments import (
     allotment_path,
     best_allotment,
 )
-
-Array = NDArray[np.float64]
 
 _BUDGETS = 40  # points of a path
 _MOST_SEARCHED = 1_000_000
@@ -109,17 +107,10 @@ def _best_within(
     )
     if not rows.size or not columns.size:
         return None
-    p, d = searched.processors[rows], searched.disks[columns]
-    if p[0] * wanted.processor_price + d[0] * wanted.disk_price > most * (1.0 + ROUNDING):
+    inside = searched.part(rows, columns)
+    least = inside.processors[0] * wanted.processor_price + inside.disks[0] * wanted.disk_price
+    if least > most * (1.0 + ROUNDING):
         return None
-    inside = SpeedupSurface(
-        p,
-        d,
-        searched.mean_time[np.ix_(rows, columns)],
-        searched.reference,
-        searched.name,
-        base=searched.base,
-    )
     return best_allotment(inside, budget=most, **wanted.prices)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.commands.surface_answer import Answer, rivals_frame
 from qmodels.commands.surface_search import Wanted
 from qmodels.io.subjects import Subject
@@ -16,9 +17,7 @@ from qmodels.programs.allotments import PricedAllotment
 from qmodels.programs.scaling import Forecast
 from qmodels.programs.scaling.forecast import CONTRADICTED
 from qmodels.programs.superlinear import superlinear
-from qmodels.words import allotment_in_words, counted, of_base, plural
-
-Array = NDArray[np.float64]
+from qmodels.words import allotment_counted, allotment_in_words, counted, of_base, plural
 
 _MOST_ROWS, _MOST_COLUMNS, _MOST_INTERVALS = 12, 8, 5
 _MOST_CANDIDATES, _MOST_MEASURED = 5, 12
@@ -157,7 +156,7 @@ def _next(found: Answer) -> Iterator[str]:
 def _sure(where: str, one: Forecast) -> str:
     """One allotment with its intervals, as in the table above it."""
     hidden = np.ma.getmaskarray(one.time)[0] or np.ma.getmaskarray(one.speedup)[0]
-    units = _units(float(one.processors[0]), float(one.disks[0]))
+    units = allotment_counted(float(one.processors[0]), float(one.disks[0]))
     middle = (
         "these runs do not tell" if hidden else f"speedup {one.speedup.data[0]:.4g}, {one.time.data[0]:.4g} s"
     )
@@ -183,16 +182,7 @@ def _table(surface: SpeedupSurface | None) -> str:
     if surface is None:
         return ""
     rows = _thinned(surface.processors, _MOST_ROWS)
-    columns = _thinned(surface.disks, _MOST_COLUMNS)
-    shown = SpeedupSurface(
-        surface.processors[rows],
-        surface.disks[columns],
-        surface.mean_time[np.ix_(rows, columns)],
-        surface.reference,
-        surface.name,
-        base=surface.base,
-    )
-    return shown.table()
+    return surface.part(rows, _thinned(surface.disks, _MOST_COLUMNS)).table()
 
 
 def _thinned(values: Array, most: int) -> NDArray[np.intp]:
@@ -207,9 +197,9 @@ def _worth(found: Answer) -> Iterator[str]:
         yield from _best(found)
     if marginal is not None:
         yield (
-            f"on {_units(marginal.processors, marginal.disks)} the speedup{of_base(found.subject.base)} is "
-            f"{marginal.speedup:.4g}; one more processor {marginal.by_processor:+.3g}, one more "
-            f"disk {marginal.by_disk:+.3g}"
+            f"on {allotment_counted(marginal.processors, marginal.disks)} the speedup"
+            f"{of_base(found.subject.base)} is {marginal.speedup:.4g}; "
+            f"one more processor {marginal.by_processor:+.3g}, one more disk {marginal.by_disk:+.3g}"
         )
         if (wanted.processor_price, wanted.disk_price) != (1.0, 1.0):
             yield (
@@ -250,7 +240,7 @@ def _best(found: Answer) -> Iterator[str]:
 
 def _priced(one: PricedAllotment) -> str:
     return (
-        f"{_units(one.processors, one.disks)} at a price of {one.price:.6g}: speedup "
+        f"{allotment_counted(one.processors, one.disks)} at a price of {one.price:.6g}: speedup "
         f"{one.speedup:.4g}, {one.mean_time:.4g} s"
     )
 
@@ -267,7 +257,7 @@ def _among(found: Answer) -> str:
         (True, True): "those",
         (True, False): f"those processors and up to {counted(wanted.disks[-1], 'disk')}",
         (False, True): f"up to {counted(wanted.processors[-1], 'processor')} and those disks",
-        (False, False): f"up to {_units(*_largest(wanted))}",
+        (False, False): f"up to {allotment_counted(*_largest(wanted))}",
     }[given]
     sought = found.sought
     assert sought is not None
@@ -293,7 +283,3 @@ def _turns(found: Answer) -> Iterator[str]:
 
 def _largest(wanted: Wanted) -> tuple[float, float]:
     return float(wanted.processors[-1]), float(wanted.disks[-1])
-
-
-def _units(processors: float, disks: float) -> str:
-    return f"{counted(processors, 'processor')} and {counted(disks, 'disk')}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +12,7 @@ from scipy.sparse import issparse
 
 from qmodels.errors import ModelError
 from qmodels.markov.sparse_rates import Block, as_dense
+from qmodels.networks.sizes import most_that
 
 if TYPE_CHECKING:
     from qmodels.markov import QBD
@@ -111,14 +113,7 @@ def _checked_chain(prediction: Prediction) -> QBD:
 def _level_reached_by(prediction: Prediction, chance: float) -> int:
     """Fewest jobs that are exceeded with less than this chance."""
     above = prediction.solved.chain.sf
-    high = 1
-    while above(high) >= chance:
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if above(middle) >= chance else (low, middle)
-    return high
+    return most_that(lambda jobs: above(jobs) >= chance, sys.maxsize) + 1
 
 
 def _commands(guard: str, block: Block, level: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,15 +13,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import nearest
 from phasefit.empirical import dependence, lag1
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.io._swf_parse import FIELDS, LARGEST, WHOLE, Header, count, timezone, whole
+from qmodels.io.files import file_name as file_name
 from qmodels.words import plural
-
-Array = NDArray[np.float64]
-
 
 #: How a job ended, as the format has it.
 STATUS = {"failed": 0, "completed": 1, "cancelled": 5}
@@ -387,14 +385,6 @@ def _sorted(times: Array, sizes: NDArray[np.int64]) -> tuple[Array, NDArray[np.i
     summed = sizes[order]
     np.cumsum(summed, out=summed)
     return times[order], summed
-
-
-def file_name(path: object) -> str:
-    """Give the path as text."""
-    if isinstance(path, str | bytes | os.PathLike) and (name := os.fsdecode(path)):
-        return name
-    shown = repr(path) if isinstance(path, str | bytes) else type(path).__name__
-    raise ModelError(f"path must name a file, got {shown}")
 
 
 def checked_columns(jobs: object) -> dict[str, NDArray[Any]]:

@@ -240,7 +240,7 @@ def _chunks(file: str, max_bytes: int) -> Iterator[bytes]:
             what = f"the gzip data are damaged after {total:,} bytes of text: {error}"
             raise TraceFormatError(file, what) from error
         except OSError as error:
-            raise TraceFormatError(file, f"cannot be read: {error.strerror or error}") from error
+            raise TraceFormatError.unreadable(file, error) from error
 
 
 def _block(text: bytes, comments: list[bytes], line: int) -> NDArray[np.float64]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO
 
 from qmodels.errors import TraceFormatError
-from qmodels.io.files import open_regular
+from qmodels.io import files
 
 MAX_BYTES = 500_000_000  #: of text, unpacked
 MAX_LINE = 1_000_000  #: bytes
 
-_GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 20
 
 
@@ -38,14 +36,11 @@ def _budget(given: Budget | int | None) -> Budget:
 @contextmanager
 def opened(file: str, *, unpacked: bool = True) -> Iterator[IO[bytes]]:
     """Open a regular file; gzip is known by its content and unpacked on the way."""
-    with open_regular(file, what="a trace") as stream:
+    with files.open_regular(file, what="a trace") as stream:
         try:
-            packed = unpacked and stream.read(2) == _GZIP
-            stream.seek(0)
-            source: Any = gzip.GzipFile(fileobj=stream) if packed else stream
-            yield source
+            yield files.unpacked(stream) if unpacked else stream
         except (OSError, EOFError, zlib.error) as error:
-            raise _unreadable(file, error) from None
+            raise TraceFormatError.unreadable(file, error) from None
 
 
 def beginning(file: str, count: int, *, unpacked: bool = True) -> bytes:
@@ -85,10 +80,6 @@ def _decoded(file: str, raw: bytes, line: int) -> str:
     except UnicodeDecodeError as error:
         at = line + raw.count(b"\n", 0, error.start)
         raise TraceFormatError(file, "is not UTF-8 text; save it as UTF-8", line=at) from None
-
-
-def _unreadable(file: str, error: Exception) -> TraceFormatError:
-    return TraceFormatError(file, f"cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def _too_long(file: str, most: int) -> TraceFormatError:

@@ -18,17 +18,15 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import one_of
-from qmodels.errors import ModelError, TraceFormatError
+from qmodels.errors import ModelError, TraceFormatError, reason_of
 from qmodels.io import _darshan_child as child
 from qmodels.io._darshan_origin import run_origin
-from qmodels.io._swf_log import file_name
 from qmodels.io._swf_parse import one_line
-from qmodels.io.files import open_regular
+from qmodels.io.files import file_name, open_regular
 from qmodels.programs.quantities import positive
 from qmodels.programs.traces import MOST_PROCESSES, UNKNOWN, IOTotals, Trace
-
-Array = NDArray[np.float64]
 
 MODULES = tuple(child.NAMES)
 POSIX = MODULES[0]
@@ -135,7 +133,7 @@ def _check_file(file: str) -> None:
         try:
             start = stream.read(16)
         except OSError as error:
-            raise TraceFormatError(file, f"cannot be read: {error.strerror}") from None
+            raise TraceFormatError.unreadable(file, error) from None
     if not start:
         raise TraceFormatError(file, "is empty; a run that was killed leaves such a log")
     if not is_darshan(start):
@@ -178,7 +176,7 @@ def _answer(file: str, module: str, timeout: float, memory: int) -> _Answer:
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.DEVNULL
             )
         except OSError as error:
-            what = f"no process could be started to read it: {error.strerror or error}"
+            what = f"no process could be started to read it: {reason_of(error)}"
             raise TraceFormatError(file, what) from None
         try:
             status = process.wait(timeout)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io.files import file_name
 from qmodels.io.run_table import (
     LONGEST,
     MAX_NAME,
@@ -20,6 +21,7 @@ from qmodels.io.run_table import (
     MeasuredRun,
     RunTable,
     is_name,
+    is_number,
 )
 from qmodels.whole_files import write_whole
 
@@ -77,8 +79,6 @@ def write_extrap(runs: RunTable, path: str | os.PathLike[str]) -> None:
     frame = getattr(runs, "frame", None)
     if frame is None or not hasattr(frame, "itertuples"):
         raise ModelError(f"runs must be a RunTable (see read_runs), got {type(runs).__name__}")
-    if not isinstance(path, (str, os.PathLike)):
-        raise ModelError(f"path must be a path, got {path!r:.60}")
     if "work" in frame and frame["work"].nunique() > 1:
         raise ModelError("the runs are of several sizes (column work), which call paths do not tell apart")
     values: dict[tuple[Any, ...], list[tuple[int, float]]] = {}
@@ -98,7 +98,7 @@ def write_extrap(runs: RunTable, path: str | os.PathLike[str]) -> None:
             "value": [seconds for _, seconds in sorted(repeats)],
         }
         lines.append(json.dumps(line, ensure_ascii=False) + "\n")
-    write_whole(path, "".join(lines).encode())
+    write_whole(file_name(path), "".join(lines).encode())
 
 
 def parsed_json(file: str, text: str, line: int | None) -> Any:
@@ -164,18 +164,14 @@ def _measurement(file: str, number: int, line: str | dict[str, Any], own_name: s
     if not seconds:
         raise refuse("must hold at least one time", "value", seconds)
     for time in seconds:
-        if not _is_real(time) or not SHORTEST <= time <= LONGEST:
+        if not is_number(time) or not SHORTEST <= time <= LONGEST:
             raise refuse(f"must be seconds from {SHORTEST:g} to {LONGEST:g}", "value", time)
         phase, kind = int(match["phase"]), match["kind"]
         yield MeasuredRun(name, phase, kind, int(p), int(d), float(time), 1)
 
 
-def _is_real(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _is_whole(value: Any) -> bool:
-    return _is_real(value) and 1 <= value <= MOST and value == int(value)
+    return is_number(value) and 1 <= value <= MOST and value == int(value)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

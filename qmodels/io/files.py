@@ -1,12 +1,21 @@
-"""Opening what a user names: a regular file, or a word on why not; nothing is waited for."""
+"""What a user names as a file: its name, and opening it, or a word on why not; nothing is waited for."""
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
-from typing import IO
+from typing import IO, Any
 
-from qmodels.errors import TraceFormatError
+from qmodels.errors import ModelError, TraceFormatError
+
+
+def file_name(path: object) -> str:
+    """Give the path as text."""
+    if isinstance(path, str | bytes | os.PathLike) and (name := os.fsdecode(path)):
+        return name
+    shown = repr(path) if isinstance(path, str | bytes) else type(path).__name__
+    raise ModelError(f"path must name a file, got {shown}")
 
 
 def open_regular(file: str, *, what: str) -> IO[bytes]:
@@ -29,14 +38,20 @@ def open_regular(file: str, *, what: str) -> IO[bytes]:
     except IsADirectoryError:
         raise TraceFormatError(file, f"is not a file but a folder; give the path of {what}") from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise TraceFormatError(file, f"cannot be read: {reason}") from None
+        raise TraceFormatError.unreadable(file, error) from None
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
         raise TraceFormatError(
             file, f"is not a file but a pipe or a device; save it and give the path of {what}"
         )
     return stream
+
+
+def unpacked(stream: IO[bytes]) -> Any:
+    """Give the text of a file that was just opened: gzip is known by its content and unpacked on the way."""
+    packed = stream.read(2) == b"\x1f\x8b"
+    stream.seek(0)
+    return gzip.GzipFile(fileobj=stream) if packed else stream
 
 
 def _without_waiting(path: str, flags: int) -> int:

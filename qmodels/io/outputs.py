@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from qmodels.errors import ModelError
+from qmodels.errors import ModelError, reason_of
 from qmodels.locks import FileLock, held_lock
 
 #: In a folder made beside its target: all its files are complete and may be moved there.
@@ -85,7 +85,7 @@ def claim_output(folder: Path) -> None:
         if isinstance(error, ModelError):
             raise
         raise ModelError(
-            f"{folder}: cannot be written to ({error.strerror or error}); name another folder"
+            f"{folder}: cannot be written to ({reason_of(error)}); name another folder"
         ) from None
     if claim.lock is not None:
         claim.sweep()
@@ -167,8 +167,7 @@ def _checked(folder: Path) -> Path:
     except (OSError, RuntimeError, ValueError) as error:
         if isinstance(error, ModelError):
             raise
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ModelError(f"{folder}: {reason}; name another folder") from None
+        raise ModelError(f"{folder}: {reason_of(error)}; name another folder") from None
     return target
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -127,14 +127,20 @@ def is_name(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isprintable()
 
 
+def allotments_of(runs: Iterable[MeasuredRun]) -> dict[str, set[tuple[int, int]]]:
+    """Return the allotments (p, d) that each program was measured on."""
+    allotments: dict[str, set[tuple[int, int]]] = {}
+    for run in runs:
+        allotments.setdefault(run.program, set()).add((run.p, run.d))
+    return allotments
+
+
 def check_allotments(file: str, runs: Sequence[MeasuredRun], lines: Mapping[str, int]) -> None:
     """Raise TraceFormatError for a program measured on too few allotments to learn from.
 
     `lines` has the line of each program's first run.
     """
-    allotments: dict[str, set[tuple[int, int]]] = {}
-    for run in runs:
-        allotments.setdefault(run.program, set()).add((run.p, run.d))
+    allotments = allotments_of(runs)
     for name, found in allotments.items():
         if len(found) < LEAST_ALLOTMENTS:
             raise TraceFormatError(
@@ -176,8 +182,8 @@ def _check_values(frame: pd.DataFrame) -> None:
     tests: dict[str, Callable[[Any], bool]] = {
         "program": is_name,
         "kind": lambda x: isinstance(x, str) and x in KINDS,
-        "seconds": lambda x: _is_number(x) and SHORTEST <= x <= LONGEST,
-        WORK: lambda x: _is_number(x) and SHORTEST <= x <= LONGEST,
+        "seconds": lambda x: is_number(x) and SHORTEST <= x <= LONGEST,
+        WORK: lambda x: is_number(x) and SHORTEST <= x <= LONGEST,
         PHASE_NAME: is_name,
     }
     for column in frame.columns:
@@ -187,12 +193,13 @@ def _check_values(frame: pd.DataFrame) -> None:
                 raise ModelError(f"row {row}: {column} must not be {value!r:.60}")
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether a value is a number, which a truth value is not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_count(value: Any) -> bool:
-    return _is_number(value) and 1 <= value <= 1e9 and value == int(value)
+    return is_number(value) and 1 <= value <= 1e9 and value == int(value)
 
 
 def _check_design(frame: pd.DataFrame) -> None:

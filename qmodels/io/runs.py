@@ -13,7 +13,7 @@ from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.column_maps import delimiter_of
 from qmodels.io.extrap import parse_lines
 from qmodels.io.extrap_files import is_experiment, parse_experiment
-from qmodels.io.files import open_regular
+from qmodels.io.files import file_name, open_regular
 from qmodels.io.run_columns import RunColumns, minutes_note, unread_note
 from qmodels.io.run_table import (
     COLUMNS,
@@ -41,6 +41,7 @@ from qmodels.io.run_words import (
     numbered_phases,
     parts_of_totals,
 )
+from qmodels.words import cut
 
 __all__ = ["COLUMNS", "MAX_BYTES", "RunTable", "read_runs"]
 
@@ -114,9 +115,7 @@ def read_runs(
     ...     read_runs(file).frame["seconds"].tolist()
     [30.0, 15.0, 7.5]
     """
-    if not isinstance(path, (str, os.PathLike)):
-        raise ModelError(f"path must be a path, got {path!r:.60}")
-    file, named, counts = str(path), RunColumns.given(columns), checked_disks(disks)
+    file, named, counts = file_name(path), RunColumns.given(columns), checked_disks(disks)
     text = _text(file)
     notes: tuple[str, ...] = ()
     if is_experiment(text):
@@ -226,8 +225,7 @@ def _as_wide(
 
 def _run(file: str, line: int, fields: dict[str, str]) -> MeasuredRun:
     def refuse(field: str, what: str) -> TraceFormatError:
-        shown = fields[field] if len(fields[field]) <= 40 else fields[field][:37] + "..."
-        return TraceFormatError(file, f"{what}, got {shown!r}", line=line, field=field)
+        return TraceFormatError(file, f"{what}, got {cut(fields[field], 40)!r}", line=line, field=field)
 
     def whole(field: str) -> int:
         if not _WHOLE.fullmatch(fields[field]) or int(fields[field]) < 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import os
 import re
 import zlib
@@ -13,15 +12,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import nearest, one_of
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io._swf_log import file_name
-from qmodels.io.files import open_regular
+from qmodels.io.files import file_name, open_regular, unpacked
 from qmodels.io.line_ends import other_end
-
-Array = NDArray[np.float64]
 
 #: Columns of a job log, and what `JobLog` calls them.
 SERIES = {
@@ -167,17 +163,14 @@ def _content(file: str, most: int) -> bytes:
 def _opened(file: str) -> Iterator[Any]:
     """The text of a plain or gzip file, as bytes."""
     with open_regular(file, what="a table or a job log") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
-        stream.seek(0)
-        yield gzip.GzipFile(fileobj=stream) if packed else stream
+        yield unpacked(stream)
 
 
 def _read(file: str, source: Any, most: int) -> bytes:
     try:
         content: bytes = source.read(most)
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise TraceFormatError(file, f"cannot be read: {reason}") from error
+        raise TraceFormatError.unreadable(file, error) from error
     return content
 
 

@@ -108,8 +108,8 @@ class Scenario(Record):
         """Whether arrivals are a process whose gaps may depend on those before."""
         return isinstance(self.arrivals, MAP)
 
-    def with_model(self, model: str) -> Scenario:
-        """The same scenario with another model of its predictions.
+    def with_model(self, model: str | None) -> Scenario:
+        """The same scenario with another model of its predictions; None for the one that it has.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Scenario(Record):
             If there is no such model, or the workload has no laws of bursts and the model needs
             them.
         """
-        name = model_name(model)
+        name = self.model if model is None else model_name(model)
         if name != AUTO and MODELS.find(name).needs_bursts and self.burst_laws is None:
             raise ModelError(
                 f'model = "{name}" follows single bursts, whose laws this scenario does not '

@@ -13,6 +13,7 @@ from phasefit.checks import nearest, suggestion
 from qmodels.errors import ModelError, ScenarioError
 from qmodels.io.toml_tables import Table, checked_tables, declared_at, tables_in
 from qmodels.io.toml_text import tables_of_text
+from qmodels.words import cut
 
 File = TypeVar("File", bound=Table)
 
@@ -218,8 +219,7 @@ def _held(tables: Mapping[str, Any], name: str) -> str:
 def _short(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return cut(value if isinstance(value, str) else repr(value), 60)
 
 
 def _is_set(key: str, settings: Mapping[str, Any]) -> bool:

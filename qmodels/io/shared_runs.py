@@ -13,9 +13,10 @@ import numpy as np
 
 from phasefit.arrays import Array
 from phasefit.checks import suggestion
-from qmodels.errors import ModelError, TraceFormatError
+from qmodels.errors import TraceFormatError
 from qmodels.io import _trace_text
 from qmodels.io.column_maps import delimiter_of, name_column
+from qmodels.io.files import file_name
 from qmodels.storage import SharedRuns
 from qmodels.storage.curves import MOST_PROGRAMS
 
@@ -83,9 +84,7 @@ def read_shared_runs(
     >>> found.stages, found.numbers
     (('read', 'write'), (1, 4))
     """
-    if not isinstance(path, (str, os.PathLike)):
-        raise ModelError(f"path must be a path, got {path!r:.60}")
-    file = str(path)
+    file = file_name(path)
     header, rows = _table(file, (*PROGRAMS, *TOTALS, *(stages or ())))
     rows = _chosen(file, header, rows, where or {})
     number = _column(file, header, programs, PROGRAMS, "the number of programs", "--programs")
@@ -304,7 +303,7 @@ def read_history(
     TraceFormatError
         If the table is damaged, or a column or number is missing.
     """
-    file = str(path)
+    file = file_name(path)
     header, rows = _table(file, (*TOTALS, *group, *loads))
     rows = _chosen(file, header, rows, where or {})
     timed = _column(file, header, seconds, TOTALS, "the seconds of a job", "--seconds")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError
 from qmodels.io._scenario_programs import programs_of
@@ -39,7 +39,6 @@ from qmodels.programs.traces import Trace
 from qmodels.progress import Progress, no_progress
 from qmodels.words import allotment_in_words
 
-Array = NDArray[np.float64]
 Kind = Literal["scenario", "runs", "trace", "profile"]
 
 PROCESSORS, DISKS = 128, 32  #: largest allotment of a surface, where the input names no machine

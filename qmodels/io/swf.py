@@ -6,7 +6,6 @@ import datetime
 import gzip
 import operator
 import os
-import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import one_of
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io._swf_log import STATUS, JobLog, checked_columns, file_name, read_log
+from qmodels.io._swf_log import STATUS, JobLog, checked_columns, read_log
 from qmodels.io._swf_parse import (
     FIELDS,
     LARGEST,
@@ -31,6 +30,8 @@ from qmodels.io._swf_parse import (
     timezone,
     whole,
 )
+from qmodels.io.files import file_name
+from qmodels.whole_files import write_whole
 
 __all__ = ["JobLog", "read_swf", "write_swf"]
 
@@ -183,11 +184,7 @@ def write_swf(
     content = "".join(f"{line}\n" for line in lines).encode()
     if file.name.endswith(".gz"):
         content = gzip.compress(content, 6, mtime=0)
-    try:
-        _put(file, content)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ModelError(f"{file} cannot be written: {reason}") from error
+    write_whole(file, content)
 
 
 def numbered_apart(jobs: pd.DataFrame) -> tuple[pd.DataFrame, int]:
@@ -213,20 +210,6 @@ def numbered_apart(jobs: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     else:
         numbers[again] = np.arange(first, first + count)
     return jobs.assign(job=numbers), count
-
-
-def _put(file: Path, content: bytes) -> None:
-    """Write beside the file, then rename: no reader ever sees half of it."""
-    beside = file.with_name(f".{secrets.token_hex(8)}.tmp")
-    with open(beside, "xb") as stream:
-        try:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-            os.replace(beside, file)
-        except BaseException:
-            beside.unlink()
-            raise
 
 
 def _keep(rows: Columns, which: NDArray[np.bool_]) -> None:

@@ -15,9 +15,10 @@ from typing import Annotated, Any, ClassVar, NoReturn, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from phasefit.checks import suggestion
-from qmodels.errors import ModelError, ScenarioError
+from qmodels.errors import ModelError, ScenarioError, reason_of
 from qmodels.io.files import _without_waiting
 from qmodels.io.toml_text import MAX_BYTES, key_in_words, tables_of_text
+from qmodels.words import cut
 
 MOST_SHOWN = 20  #: findings of one file
 
@@ -67,7 +68,7 @@ def unchecked_tables(source: Path) -> dict[str, Any]:
     try:
         raw = _read_most(source)
     except OSError as error:
-        fail(source, "file", f"cannot be read: {error.strerror or error}")
+        fail(source, "file", f"cannot be read: {reason_of(error)}")
     if len(raw) > MAX_BYTES:
         fail(source, "file", f"more than the {MAX_BYTES:,} bytes that a scenario may have")
     return tables_of_text(source, raw)
@@ -116,8 +117,7 @@ def _findings(
             known, explained = _known_keys(file, tables, item["loc"][:-1], name)
             yield key, explained or f"unknown key; {suggestion(name, known, 'known here:')}"
         else:
-            shown = _SHORT.repr(item["input"])
-            shown = shown if len(shown) <= 60 else shown[:57] + "..."
+            shown = cut(_SHORT.repr(item["input"]), 60)
             yield key, f"{item['msg'][0].lower()}{item['msg'][1:]}, got {shown}"
 
 

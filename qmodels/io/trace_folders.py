@@ -181,7 +181,7 @@ def _listed(folder: str) -> tuple[list[str], list[str]]:
                 if not entry.name.startswith("."):
                     (folders if entry.is_dir() else files).append(entry.name)
     except OSError as error:
-        raise TraceFormatError(folder, f"cannot be read: {error.strerror}") from None
+        raise TraceFormatError.unreadable(folder, error) from None
     return sorted(files), sorted(folders)
 
 

@@ -23,6 +23,7 @@ from qmodels.io.run_table import (
     MOST,
     MeasuredRun,
     RunTable,
+    allotments_of,
     is_name,
     make_table,
 )
@@ -379,9 +380,7 @@ def _rows(runs: list[list[_Run]], chosen: RunChoices, remarks: list[list[str]]) 
 
 def _enough(folder: str, rows: list[MeasuredRun], remarks: list[str]) -> list[MeasuredRun]:
     """Leave programs out that ran on too few allotments, unless all did."""
-    allotments: dict[str, set[tuple[int, int]]] = {}
-    for row in rows:
-        allotments.setdefault(row.program, set()).add((row.p, row.d))
+    allotments = allotments_of(rows)
     few = {name: found for name, found in allotments.items() if len(found) < LEAST_ALLOTMENTS}
     if len(few) == len(allotments):
         name, found = max(few.items(), key=lambda item: len(item[1]))

@@ -13,13 +13,14 @@ import numpy as np
 
 from phasefit.checks import suggestion, whole_number
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io._swf_log import file_name
 from qmodels.io._trace_events import read_events
 from qmodels.io._trace_text import beginning, lines
 from qmodels.io.darshan import POSIX, is_darshan, read_darshan
 from qmodels.io.event_kinds import EventKinds
+from qmodels.io.files import file_name
 from qmodels.programs.quantities import LARGEST, positive
 from qmodels.programs.traces import KINDS, SHORTEST, UNKNOWN, Trace, process_count
+from qmodels.words import cut
 
 COLUMNS = ("rank", "start", "end", "kind")
 OPTIONAL = "bytes"
@@ -141,7 +142,7 @@ def _read_folder(
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
-        raise TraceFormatError(folder, f"cannot be read: {error.strerror}") from None
+        raise TraceFormatError.unreadable(folder, error) from None
     there = set(names)
     files = [
         os.path.join(folder, name)
@@ -233,8 +234,7 @@ def _check_header(file: str, line: int, names: list[str]) -> None:
 
 def _entry(file: str, line: int, fields: dict[str, str]) -> tuple[int, float, float, int, int]:
     def refuse(field: str, what: str) -> TraceFormatError:
-        shown = fields[field] if len(fields[field]) <= 40 else fields[field][:37] + "..."
-        return TraceFormatError(file, f"{what}, got {shown!r}", line=line, field=field)
+        return TraceFormatError(file, f"{what}, got {cut(fields[field], 40)!r}", line=line, field=field)
 
     def seconds(field: str) -> float:
         text = fields[field]

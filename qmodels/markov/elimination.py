@@ -180,12 +180,9 @@ def factor_apart(
     parts = []
     for part in range(count):
         states = np.flatnonzero(label == part)
-        packed, rest = np.ascontiguousarray(off[np.ix_(states, states)]), excess[states]
-        row = _eliminate(packed, rest)
-        if row >= 0:
-            state = states[row]
-            raise ModelError(trapped.format(state if names is None else names[state]))
-        parts.append((states, _factors_of_packed(packed)))
+        named = states if names is None else names[states]
+        inner = np.ascontiguousarray(off[np.ix_(states, states)])
+        parts.append((states, factor(inner, excess[states], trapped=trapped, overwrite=True, names=named)))
     return PartFactors(tuple(parts))
 
 

@@ -16,6 +16,7 @@ from phasefit.checks import in_range, real_vector, shaped, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.markov.reduction import Levels
+from qmodels.words import named_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,17 +211,13 @@ class QBDSolution(Result):
 
     def table(self) -> str:
         """Return name and value of the main quantities as text, one to a line."""
-        return "\n".join(f"{name:<14} {_quantity_text(value)}" for name, value in self._quantities().items())
+        return named_values(self.record(), {}, width=14)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column per quantity."""
         import pandas as pd
 
-        return pd.DataFrame([self._quantities()])
-
-    def record(self) -> dict[str, Any]:
-        """Return means, rates and accuracy; `pmf` has the probabilities."""
-        return self._quantities()
+        return pd.DataFrame([self.record()])
 
     def drawn(self) -> pd.DataFrame:
         """Return the probability of each level, to where one in a thousand is left or level 200."""
@@ -230,7 +227,8 @@ class QBDSolution(Result):
         shown = int(np.count_nonzero(np.asarray(self.sf(levels)) > 1e-3)) + 1
         return pd.DataFrame({"level": levels[:shown], "probability": self.pmf(levels[:shown])})
 
-    def _quantities(self) -> dict[str, float | int | str]:
+    def record(self) -> dict[str, Any]:
+        """Return means, rates and accuracy; `pmf` has the probabilities."""
         return {
             "mean_level": self.mean_level(),
             "mean_excess": self.mean_excess(),
@@ -290,10 +288,6 @@ def _whole_numbers(levels: ArrayLike) -> NDArray[np.int64]:
     if numbers.size and (numbers.min() < 0 or numbers.max() > 2**62):
         raise ModelError(f"levels must be in 0..2**62, got {numbers.min()} to {numbers.max()}")
     return numbers.astype(np.int64)
-
-
-def _quantity_text(value: float | int | str) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _read_only(array: Array) -> Array:

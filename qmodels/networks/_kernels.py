@@ -198,11 +198,7 @@ def mean_values(jobs, think, demands, throughput, queues):
         counts[0] = first
         for at in range(size):
             if at:
-                r = classes - 1
-                while counts[r] == jobs[r]:
-                    counts[r] = 0
-                    r -= 1
-                counts[r] += 1
+                _count_on(counts, jobs)
             here = present[at]
             for k in range(stations):
                 here[k] = 0.0
@@ -223,6 +219,16 @@ def mean_values(jobs, think, demands, throughput, queues):
         before, present = present, before
 
 
+@njit(cache=True)
+def _count_on(counts, jobs):
+    """Go from one population to the next, the last class fastest."""
+    r = counts.size - 1
+    while counts[r] == jobs[r]:
+        counts[r] = 0
+        r -= 1
+    counts[r] += 1
+
+
 @njit(cache=True, error_model="numpy")
 def weighted_shift(values, jobs, strides, log_demands, coefficient, base, closes, result):
     """Logarithm of ``coefficient * base + sum_r demand_r shifted_r``, cell by cell.
@@ -235,11 +241,7 @@ def weighted_shift(values, jobs, strides, log_demands, coefficient, base, closes
     terms = np.empty(classes + 1)
     for at in range(result.size):
         if at:
-            r = classes - 1
-            while counts[r] == jobs[r]:
-                counts[r] = 0
-                r -= 1
-            counts[r] += 1
+            _count_on(counts, jobs)
         highest = coefficient + base[at]
         terms[classes] = highest
         for r in range(classes):

@@ -31,6 +31,7 @@ from qmodels.networks.replay import (
 )
 from qmodels.networks.sizes import check_queue, occupancy_counts, queue_memory
 from qmodels.networks.waiting import waiting_rates
+from qmodels.words import named_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -449,27 +450,20 @@ class ManyServerSolution(Result):
         units = {"mean_response": "s", "mean_wait": "s", "arrival_rate": "jobs/s"}
         units |= {"capacity": "jobs/s", "seconds": "s", "mean_wait_of_data": "s"}
         units |= {"mean_wait_low": "s", "mean_wait_high": "s"}
-        lines = []
-        for name, value in self._row().items():
-            shown = f"{value:.6g}" if isinstance(value, float) else str(value)
-            lines.append(f"{name:<16} {shown} {units.get(name, '')}".rstrip())
-        return "\n".join(lines)
+        return named_values(self.record(), units, width=16)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column per quantity."""
         import pandas as pd
 
-        return pd.DataFrame([self._row()])
-
-    def record(self) -> dict[str, Any]:
-        """Return means, probabilities and accuracy, times in seconds."""
-        return self._row()
+        return pd.DataFrame([self.record()])
 
     def drawn(self) -> pd.DataFrame:
         """Return the probability of each number of jobs in the system; see `QBDSolution.drawn`."""
         return self.chain.drawn().rename(columns={"level": "jobs"})
 
-    def _row(self) -> dict[str, float | int | str]:
+    def record(self) -> dict[str, Any]:
+        """Return means, probabilities and accuracy, times in seconds."""
         names = ("mean_response", "mean_wait", "wait_probability", "mean_jobs", "mean_waiting")
         about = ("method", "error_bound", "residual", "states", "seconds")
         return {

@@ -16,10 +16,8 @@ from scipy.sparse import block_diag, coo_array, csc_array, csr_array, eye_array,
 
 from phasefit import PhaseType
 from phasefit.absorption import reached
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from qmodels.networks import _kernels
-
-Indices = NDArray[np.int64]
 
 #: Entries of a product from which on it is filled block by block.
 _MANY = 100_000
@@ -29,7 +27,7 @@ _MANY = 100_000
 class Centre:
     """A centre with 0, 1, ..., N jobs; its states are numbered level by level."""
 
-    starts: Indices  #: first state of each level, and the number of states, (N + 2,)
+    starts: Ints  #: first state of each level, and the number of states, (N + 2,)
     local: csr_array  #: rates between states of a level, (n, n)
     leave: csr_array  #: rates to the level below, (n, n)
     enter: csr_array  #: where an arrival leads, probabilities, (n, n)
@@ -63,7 +61,7 @@ class NetworkChain:
     disk: Centre  #: first centre
     delay: Centre  #: second centre
     jobs: int  #: number of jobs
-    base: Indices  #: first state of each level, and the number of states, (jobs + 2,)
+    base: Ints  #: first state of each level, and the number of states, (jobs + 2,)
 
     @cached_property
     def rates(self) -> csr_array:
@@ -85,7 +83,7 @@ class NetworkChain:
         return int(self.base[-1])
 
     @property
-    def levels(self) -> Indices:
+    def levels(self) -> Ints:
         """Level of each state, (n,)."""
         return np.repeat(np.arange(self.jobs + 1), np.diff(self.base))
 
@@ -136,10 +134,10 @@ def essential(law: PhaseType) -> PhaseType:
 class Occupancies:
     """All ways to place 0..N jobs in m stages, and their neighbours."""
 
-    starts: Indices  #: (N + 2,)
+    starts: Ints  #: (N + 2,)
     counts: NDArray[np.int32]  #: jobs in each stage, (n, m)
-    more: Indices  #: the occupancy with one more job in the stage, -1 if there is none, (n, m)
-    fewer: Indices  #: the one with one job fewer, -1 if there is none, (n, m)
+    more: Ints  #: the occupancy with one more job in the stage, -1 if there is none, (n, m)
+    fewer: Ints  #: the one with one job fewer, -1 if there is none, (n, m)
 
     @classmethod
     def of(cls, jobs: int, stages: int) -> Occupancies:
@@ -303,7 +301,7 @@ def _reversed_centre(centre: Centre) -> Centre:
     return Centre(centre.starts, local, leave, enter)
 
 
-def _assembled_rates(disk: Centre, delay: Centre, jobs: int, base: Indices) -> csr_array:
+def _assembled_rates(disk: Centre, delay: Centre, jobs: int, base: Ints) -> csr_array:
     """Rates of the network, by the state that they leave."""
     entries = sum(_rates_out(disk, i, delay, jobs - i) for i in range(jobs + 1))
     kind = np.int32 if max(entries, base[-1]) < 2**31 else np.int64

@@ -198,6 +198,28 @@ def _log_power(cpu: float, io: float, held: int, partitions: int) -> Array:
     return np.asarray(found)
 
 
+def birth_death_weights(climb: Array) -> Array:
+    """Return the probabilities of 0, 1, ..., n over the largest of them: no power overflows.
+
+    Parameters
+    ----------
+    climb : (..., n) ndarray
+        Logarithms of the rate up from 0, 1, ..., n - 1 over the rate down again.
+
+    Returns
+    -------
+    (..., n + 1) ndarray
+        Of each chain along the last axis.
+
+    Examples
+    --------
+    >>> birth_death_weights(np.log([2.0, 0.5]))
+    array([0.5, 1. , 0.5])
+    """
+    logs = np.concatenate([np.zeros((*climb.shape[:-1], 1)), np.cumsum(climb, axis=-1)], axis=-1)
+    return np.asarray(np.exp(logs - logs.max(axis=-1, keepdims=True)))
+
+
 def log_factorials(most: int) -> Array:
     """Return the logarithms of 0!, 1!, ..., most!.
 

@@ -16,12 +16,12 @@ from phasefit import PhaseType, absorption
 from phasefit.arrays import Array
 from phasefit.checks import (
     ROUNDING,
+    at_times,
     in_range,
+    moment_order,
     probabilities,
-    real_array,
     real_vector,
     shaped,
-    whole_number,
 )
 from phasefit.records import Law
 from qmodels.errors import MemoryBudgetError, ModelError
@@ -162,9 +162,7 @@ class SojournLaw(Law):
         ConvergenceError
             If no iteration came to rest.
         """
-        k = whole_number("k", k, least=0)
-        if k > 150:
-            raise ModelError(f"k must be <= 150, got {k}: its factorial leaves the range of floats")
+        k = moment_order(k)
         if k == 0:
             return 1.0
         self._backward.extend(k)
@@ -313,11 +311,7 @@ class SojournLaw(Law):
         return self.mean
 
     def _evaluate(self, x: ArrayLike, before: float, at_last: float, value: Callable[[float], float]) -> Any:
-        times = real_array("x", x, infinite=True)
-        inside = (times >= 0.0) & (times < inf)
-        result = np.asarray(np.where(times < 0.0, before, at_last))
-        result[inside] = [value(t) for t in times[inside].tolist()]
-        return shaped(result)
+        return at_times(x, before, at_last, lambda times: [value(t) for t in times.tolist()])
 
     def _survival(self, t: float) -> tuple[float, float]:
         """P(X > t), and about the density."""

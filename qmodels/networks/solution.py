@@ -21,6 +21,7 @@ from qmodels.networks.centres import TwoCentres
 from qmodels.networks.occupancy import Occupancies
 from qmodels.networks.product_form import machine_repair
 from qmodels.networks.sojourn import SojournLaw
+from qmodels.words import named_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -251,11 +252,7 @@ class ClosedSolution(Result):
     def table(self) -> str:
         """Return name, value and unit as text, one to a line."""
         units = {"throughput": "jobs/s", "mean_sojourn": "s", "seconds": "s"}
-        lines = []
-        for name, value in self._quantities().items():
-            shown = f"{value:.9g}" if isinstance(value, float) else str(value)
-            lines.append(f"{name:<14} {shown} {units.get(name, '')}".rstrip())
-        return "\n".join(lines)
+        return named_values(self._quantities(), units, width=14, digits=9)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column per quantity."""

@@ -13,14 +13,13 @@ from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.pages.page import page_with_scripts, script_policy, script_safe
 from qmodels.plotting.style import (
-    checked_points,
     map_colours,
     plain_text,
     spread_indices,
 )
-from qmodels.plotting.surface_maps import Surface, check_grid
+from qmodels.plotting.surface_maps import Surface, points_over
 from qmodels.plotting.surfaces import best_within, height, on_grid, reaches_beyond
-from qmodels.words import allotment_in_words, counted, plain_number
+from qmodels.words import allotment_counted, allotment_in_words, plain_number
 
 _MOST_LINES: Final = 64  # of the grid, each way: a page of some hundred kilobytes
 _MOST_RIBS: Final = 24  # of the body, each way: it is turned while one looks
@@ -160,9 +159,8 @@ def surface_data(
     >>> found["region"], found["best"]["i"], found["measured"][0][:2]
     ([4.0, 2.0, 4.0, 2.0], 1, [4.0, 2.0])
     """
-    check_grid(surface)
-    marked = None if points is None else checked_points(points, 2, 3)
-    best = surface.best() if marked is None else best_within(surface, marked)
+    marked = points_over(surface, points, 2, 3)
+    best = best_within(surface, marked)
     top = surface.best()
     rows, columns = (
         _with(spread_indices(values, _MOST_LINES), [int(np.flatnonzero(values == x)[0]) for x in own])
@@ -307,5 +305,5 @@ def _caption(surface: Surface) -> str:
     best = surface.best()
     return (
         f"Largest speedup {best.value:.4g} over {allotment_in_words(surface.base)}, at "
-        f"{counted(best.processors, 'processor')} and {counted(best.disks, 'disk')}."
+        f"{allotment_counted(best.processors, best.disks)}."
     )

@@ -11,10 +11,9 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.pages.page import page_with_scripts, script_safe
-
-Array = NDArray[np.float64]
 
 #: Codes of errors on the page: of an answer next to a capacity in doubt, of no answer, and of an
 #: answer whose error is not known.

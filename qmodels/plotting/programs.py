@@ -21,7 +21,7 @@ from qmodels.plotting.style import (
     set_title,
 )
 from qmodels.plotting.traces import Traced, trace_diagram
-from qmodels.words import counted
+from qmodels.words import allotment_counted, counted
 
 _MOST_BRACKETS = 12
 _PIXELS = 2000  # gaps narrower than the span over this cannot be seen
@@ -181,7 +181,7 @@ def execution_diagram(run: Any, *, p: float = 1.0, d: float = 1.0, ax: Axes | No
         ax.add_collection(PolyCollection(bars, facecolors=colour, linewidths=0))
     ax.set(xlim=(0.0, ends[-1]), ylim=(-0.5, 1.5))
     ax.set_yticks([0.0, 1.0], ["computation", "I/O"])
-    ax.set_xlabel(f"execution time on {counted(p, 'processor')} and {counted(d, 'disk')} [s]")
+    ax.set_xlabel(f"execution time on {allotment_counted(p, d)} [s]")
     boundaries = np.concatenate([[0.0], ends[1::2]])
     if io.size <= 60:
         ax.vlines(boundaries[1:-1], -0.5, 1.5, color="black", lw=0.4, alpha=0.5)

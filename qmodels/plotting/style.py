@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from phasefit.arrays import Array
 from phasefit.plotting import BLUE, GREY, RED, axes_or_new
 from qmodels.errors import ModelError
+from qmodels.words import cut
 
 __all__ = [
     "BLACK",
@@ -171,8 +172,7 @@ def plain_text(name: str, most: int = 60) -> str:
     most : int
         Largest number of characters.
     """
-    short = name if len(name) <= most else name[: most - 3] + "..."
-    return "".join(c if c.isprintable() else "?" for c in short)
+    return "".join(c if c.isprintable() else "?" for c in cut(name, most))
 
 
 def set_title(ax: Any, name: str, rest: str = "", **options: Any) -> None:

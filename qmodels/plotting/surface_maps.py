@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from phasefit.arrays import Array
 from qmodels.errors import ModelError
-from qmodels.plotting.style import MAP, ORANGE, contour_levels, outlined, plain_tick, set_log2_ticks
+from qmodels.plotting.style import (
+    MAP,
+    ORANGE,
+    checked_points,
+    contour_levels,
+    outlined,
+    plain_tick,
+    set_log2_ticks,
+)
 from qmodels.words import allotment_in_words
 
 
@@ -67,10 +75,8 @@ def draw_map(surface: Surface, ax: Axes, *, labelled: bool = True) -> None:
         Whether the lines have labels.
     """
     x, y, z = np.log2(surface.processors), np.log2(surface.disks), surface.speedup.T
-    # A surface without relief still needs a range of colours.
-    norm = LogNorm(z.min() * 0.99, z.max() * 1.01)
     # Of a drawing in lines the shades are a picture: each triangle by itself would be a page long.
-    mesh = ax.pcolormesh(x, y, z, cmap=MAP, shading="gouraud", norm=norm, rasterized=True)
+    mesh = ax.pcolormesh(x, y, z, cmap=MAP, shading="gouraud", norm=shades(z), rasterized=True)
     levels = contour_levels(z)
     draw_lines(ax, x, y, z, levels, labelled=labelled)
     bar = ax.figure.colorbar(mesh, ax=ax)
@@ -155,6 +161,38 @@ def label_axes(processors: Array, disks: Array, ax: Axes) -> None:
     ax.set_ylabel("disks")
     set_log2_ticks(ax, np.unique(processors), "x")
     set_log2_ticks(ax, np.unique(disks), "y")
+
+
+def points_over(surface: Surface, points: Any, *columns: int) -> Array | None:
+    """Return what was measured, beside a surface that can be drawn; None where nothing was.
+
+    Parameters
+    ----------
+    surface : Surface
+        The surface.
+    points : array_like or None
+        Processors, disks, and what else there is.
+    *columns : int
+        Numbers of columns that are allowed.
+
+    Raises
+    ------
+    ModelError
+        If the surface is a line or a point, or `points` are no such rows.
+    """
+    check_grid(surface)
+    return None if points is None else checked_points(points, *columns)
+
+
+def shades(z: Array) -> LogNorm:
+    """Return the range of colours of a surface, which one without relief needs as well.
+
+    Parameters
+    ----------
+    z : ndarray
+        Its values, above zero.
+    """
+    return LogNorm(z.min() * 0.99, z.max() * 1.01)
 
 
 def check_grid(surface: Surface) -> None:

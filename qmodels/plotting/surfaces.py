@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
@@ -17,13 +16,12 @@ from qmodels.plotting.style import (
     MAP,
     RED,
     axes_or_new,
-    checked_points,
     outlined,
     set_log2_ticks,
     set_title,
     spread_indices,
 )
-from qmodels.plotting.surface_maps import Surface, check_grid, draw_map, draw_star
+from qmodels.plotting.surface_maps import Surface, draw_map, draw_star, points_over, shades
 from qmodels.words import counted, of_base
 
 if TYPE_CHECKING:
@@ -70,17 +68,16 @@ def surface_heatmap(
     >>> surface_heatmap(surface).get_xlabel()
     'processors'
     """
-    check_grid(surface)
-    marked = None if points is None else checked_points(points, 2)
+    marked = points_over(surface, points, 2)
     ax = axes_or_new(ax)
     draw_map(surface, ax)
-    best = surface.best() if marked is None else best_within(surface, marked)
+    best = best_within(surface, marked)
     beyond = surface.best()
-    title = f"\u2605 largest speedup {_speedup_at(best)}"
+    title = f"\u2605 largest speedup {value_at(best)}"
     if beyond[:2] != best[:2]:
         title = (
-            f"\u2605 largest speedup within the runs {_speedup_at(best)}\n"
-            f"beyond them, if the law holds, {_speedup_at(beyond)}"
+            f"\u2605 largest speedup within the runs {value_at(best)}\n"
+            f"beyond them, if the law holds, {value_at(beyond)}"
         )
     if marked is not None:
         title += _draw_measured(surface, marked, _marked_points(contradicted, len(marked)), ax)
@@ -89,27 +86,36 @@ def surface_heatmap(
     return ax
 
 
-def _speedup_at(best: Any) -> str:
+def value_at(best: Any) -> str:
+    """Return a value of the surface and where it is.
+
+    Parameters
+    ----------
+    best : Allotment
+        With its value.
+    """
     where = f"{counted(best.processors, 'processor')}, {counted(best.disks, 'disk')}"
     return f"{best.value:.4g} at {where}"
 
 
-def best_within(surface: Surface, marked: Array, by: Any = "speedup", g: Any = "p*d") -> Any:
+def best_within(surface: Surface, marked: Array | None, by: Any = "speedup", g: Any = "p*d") -> Any:
     """Return the largest value in the box of what was measured, or of all where none lies in it.
 
     Parameters
     ----------
     surface : Surface
         The surface.
-    marked : (k, 2) ndarray
-        Processors and disks that were measured.
+    marked : (k, 2) ndarray or None
+        Processors and disks that were measured; None where nothing was.
     by : str
         As for ``SpeedupSurface.best``.
     g : str or callable
         As for ``SpeedupSurface.best``.
     """
-    within = _inside(np.log2(surface.processors), np.log2(surface.disks), marked)
     best = surface.best(by, g)
+    if marked is None:
+        return best
+    within = _inside(np.log2(surface.processors), np.log2(surface.disks), marked)
     if not within.any():
         return best
     values = np.where(within, surface.values(by, g), 0.0)
@@ -150,8 +156,7 @@ def surface_3d(surface: Surface, *, ax: Axes3D | None = None, points: ArrayLike 
     >>> surface_3d(surface).get_zlabel()
     'speedup'
     """
-    check_grid(surface)
-    marked = None if points is None else checked_points(points, 2, 3)
+    marked = points_over(surface, points, 2, 3)
     axes: Any = ax
     if axes is None:
         # A layout that moves itself would measure the labels before they are projected.
@@ -161,16 +166,16 @@ def surface_3d(surface: Surface, *, ax: Axes3D | None = None, points: ArrayLike 
     rows, columns = spread_indices(surface.processors), spread_indices(surface.disks)
     speedup = surface.speedup[np.ix_(rows, columns)]
     x, y = np.log2(surface.processors[rows]), np.log2(surface.disks[columns])
-    shades = colormaps[MAP](LogNorm(speedup.min() * 0.99, speedup.max() * 1.01)(_middles(speedup)))
+    colours = colormaps[MAP](shades(speedup)(_middles(speedup)))
     if marked is not None:
         solid = _inside(x, y, marked)
-        shades[..., 3] = np.where(solid[:-1, :-1] & solid[1:, 1:], 1.0, 0.45)
+        colours[..., 3] = np.where(solid[:-1, :-1] & solid[1:, 1:], 1.0, 0.45)
         axes.computed_zorder = False  # else the body hides points that lie on it
         _draw_pins(surface, marked, axes)
     axes.plot_surface(
         *np.meshgrid(x, y, indexing="ij"),
         speedup,
-        facecolors=shades,
+        facecolors=colours,
         shade=False,
         edgecolor=(0.1, 0.1, 0.1, 0.35),
         linewidth=0.4,

@@ -28,9 +28,10 @@ from qmodels.plotting.surface_maps import (
     draw_map,
     draw_star,
     label_axes,
+    points_over,
 )
-from qmodels.plotting.surfaces import best_within, draw_box, reaches_beyond
-from qmodels.words import allotment_in_words, counted
+from qmodels.plotting.surfaces import best_within, draw_box, reaches_beyond, value_at
+from qmodels.words import allotment_in_words
 
 _EFFICIENCIES = np.array([1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90], dtype=float)  # per cent
 
@@ -83,11 +84,8 @@ def efficiency_contours(
     >>> efficiency_contours(surface, g="p").get_ylabel()
     'disks'
     """
-    check_grid(surface)
-    marked = None if points is None else checked_points(points, 2)
-    knee = surface.best("efficacy", g)
-    if marked is not None:
-        knee = best_within(surface, marked, "efficacy", g)
+    marked = points_over(surface, points, 2)
+    knee = best_within(surface, marked, "efficacy", g)
     ax = axes_or_new(ax)
     x, y = np.log2(surface.processors), np.log2(surface.disks)
     z = 100.0 * surface.efficiency(g).T
@@ -106,10 +104,9 @@ def efficiency_contours(
     )
     draw_star(knee, ax)
     label_axes(surface.processors, surface.disks, ax)
-    where = f"{counted(knee.processors, 'processor')}, {counted(knee.disks, 'disk')}"
     extrapolated = _draw_runs(surface, marked, ax)
     within = " within the runs" if extrapolated else ""
-    title = f"\u2605 largest efficacy{within} {knee.value:.4g} at {where}"
+    title = f"\u2605 largest efficacy{within} {value_at(knee)}"
     set_title(ax, surface.name, title + extrapolated)
     return ax
 

@@ -11,6 +11,7 @@ import numpy as np
 from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.programs.laws import function_values
+from qmodels.words import cut
 
 _GROWTHS: dict[str, Callable[[Array, Array], Array]] = {
     "p-1": lambda p, d: p - 1.0,
@@ -33,7 +34,7 @@ class NamedGrowth:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or self.text not in _GROWTHS:
-            raise ModelError(f"unknown growth law {_shown(self.text)}; {_CHOICE}")
+            raise ModelError(f"unknown growth law {cut(repr(self.text), _LONGEST)}; {_CHOICE}")
 
     def __call__(self, p: Array, d: Array) -> Array:
         """Return g(p, d)."""
@@ -98,7 +99,7 @@ def checked_growth(name: str, growth: object) -> AnyGrowth:
     if isinstance(growth, str):
         return parse_growth(growth)
     if not callable(growth) or isinstance(growth, type):
-        raise ModelError(f"{name} must be a text like 'p-1' or g(p, d), got {_shown(growth)}")
+        raise ModelError(f"{name} must be a text like 'p-1' or g(p, d), got {cut(repr(growth), _LONGEST)}")
     at_one = evaluate_growth(growth, np.asarray(1.0), np.asarray(1.0))
     if at_one > _ROUNDING:
         raise ModelError(
@@ -131,8 +132,3 @@ def evaluate_growth(growth: AnyGrowth, p: Array, d: Array) -> Array:
         worst = g.min() if g.min() < -_ROUNDING else g.max()
         raise ModelError(f"the growth law {growth} answered {worst:.6g}; it must be from 0 to 1e30")
     return np.maximum(g, 0.0)
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."

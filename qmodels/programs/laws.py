@@ -17,6 +17,7 @@ from phasefit.arrays import Array
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
 from qmodels.programs.quantities import positive
+from qmodels.words import cut
 
 LEAST_UNITS, MOST_UNITS = 1e-6, 1e12  #: processors or disks of an allotment
 
@@ -160,7 +161,7 @@ def parse_law(text: str) -> ScalingLaw:
             return OverFedDisks(float(match[1]))
         if match := _CONTENDED.fullmatch(bare):
             return WithContention(float(match[1]))
-    shown = repr(text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "...")
+    shown = repr(cut(text, _LONGEST))
     raise ModelError(f"unknown scaling law {shown}; write one of: {'; '.join(GRAMMAR)}")
 
 

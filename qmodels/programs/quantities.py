@@ -15,6 +15,7 @@ from phasefit import PhaseType
 from phasefit.arrays import Array
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
+from qmodels.words import cut
 
 #: Seconds; the time of a phase beyond them is a slip, and within them every ratio stays finite.
 SMALLEST, LARGEST = 1e-18, 1e18
@@ -178,7 +179,9 @@ def mean_of(quantity: Quantity, name: str = "quantity") -> float:
             if least < 0:
                 raise ModelError(f"{name} has a law that reaches down to {least:.6g}; times are >= 0")
     else:
-        raise ModelError(f"{name} must be a number, a sample or a law with a mean, got {_shown(quantity)}")
+        raise ModelError(
+            f"{name} must be a number, a sample or a law with a mean, got {cut(repr(quantity), 60)}"
+        )
     if not 0 <= mean <= LARGEST:
         raise ModelError(f"{name} must be from 0 to {LARGEST:g}, got mean {mean:.6g}")
     return mean
@@ -230,7 +233,7 @@ def drawn(quantity: Quantity, *, rng: np.random.Generator, size: int) -> Array:
         return rng.choice(_sample("sample", quantity), size)
     rvs = getattr(quantity, "rvs", None)
     if not callable(rvs):
-        raise ModelError(f"{_shown(quantity)} has a mean but no rvs: nothing can be drawn from it")
+        raise ModelError(f"{cut(repr(quantity), 60)} has a mean but no rvs: nothing can be drawn from it")
     return np.asarray(rvs(size=size, random_state=rng), dtype=float)
 
 
@@ -286,7 +289,7 @@ def positive(name: str, value: object, *, least: float, most: float, why: str = 
         If it is no such number.
     """
     if not _is_number(value):
-        raise ModelError(f"{name} must be a number from {least:g} to {most:g}, got {_shown(value)}")
+        raise ModelError(f"{name} must be a number from {least:g} to {most:g}, got {cut(repr(value), 60)}")
     number = _real(value)
     if not least <= number <= most:
         raise ModelError(f"{name} must be from {least:g} to {most:g}{why}, got {number:.6g}")
@@ -324,8 +327,3 @@ def _mean_of_law(law: Any) -> float:
         return float(law.mean() if callable(law.mean) else law.mean)
     except (TypeError, ValueError):  # a class instead of an object, a vector of laws
         return math.nan
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

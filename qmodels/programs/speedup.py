@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -141,6 +141,21 @@ class SpeedupSurface(Result):
         part = self.speedup[np.ix_(np.atleast_1d(i), np.atleast_1d(j))]
         shape = np.shape(i) + np.shape(j)
         return float(part[0, 0]) if not shape else part.reshape(shape)
+
+    def part(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> SpeedupSurface:
+        """Return the surface on some of its processors and disks.
+
+        Parameters
+        ----------
+        rows, columns : (k,) and (l,) ndarray of int
+            Places of the processors and of the disks that are kept, in order.
+        """
+        return replace(
+            self,
+            processors=self.processors[rows],
+            disks=self.disks[columns],
+            mean_time=self.mean_time[np.ix_(rows, columns)],
+        )
 
     def to_xarray(self) -> Any:
         """Return the surface as a data set of xarray, with coordinates processors and disks.

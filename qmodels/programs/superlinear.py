@@ -6,7 +6,7 @@ import numpy as np
 
 from qmodels.programs.model import AbstractProgram
 from qmodels.programs.speedup import SpeedupSurface
-from qmodels.words import allotment_in_words, counted
+from qmodels.words import allotment_counted, allotment_in_words, counted
 
 #: A speedup this much above the number of processors is worth a word: every disk more than one
 #: makes a single processor a little faster than itself.
@@ -69,8 +69,8 @@ speedup is against one processor and one disk, and the I/O is 8 times as fast on
             f"that it takes on {p:g}, as where a program is slowed on few processors"
         )
     return (
-        f"A speedup of {surface.speedup[at]:.3g} on {counted(p, 'processor')} and "
-        f"{counted(d, 'disk')} is more than the processors alone could give: speedup is against "
+        f"A speedup of {surface.speedup[at]:.3g} on {allotment_counted(p, d)} "
+        f"is more than the processors alone could give: speedup is against "
         f"{allotment_in_words(base)}, and {' and '.join(reasons)}."
     )
 

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from phasefit import MAP, MarkedMAP, PhaseType, match_moments
 from phasefit.arrays import Array
-from phasefit.checks import real_array, real_number, share, whole_number
+from phasefit.checks import real_array, real_number, shaped, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError, UnstableError
 from qmodels.markov.inversion import tail_of
@@ -331,8 +331,8 @@ class PriorityQueue(Record):
         k, times = self._check(k), real_array("t", t)
         if times.size and times.min() < 0.0:
             raise ModelError(f"t must be >= 0, got {times.min():.6g}")
-        found = np.array([self._at(k, float(each), served) for each in times.ravel()]).reshape(times.shape)
-        return float(found) if found.ndim == 0 else found
+        found = np.array([self._at(k, float(each), served) for each in times.ravel()])
+        return shaped(found.reshape(times.shape))
 
     def _at(self, k: int, t: float, served: bool) -> float:
         if t == 0.0:  # a job that finds nothing before it does not wait

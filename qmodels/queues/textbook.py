@@ -15,6 +15,7 @@ from phasefit.arrays import Array
 from phasefit.checks import one_of, real_number
 from phasefit.records import Record
 from qmodels.errors import ModelError, UnstableError
+from qmodels.networks.product_form import birth_death_weights
 
 #: Approximations for queues of which two moments are known.
 APPROXIMATIONS: Final = ("allen-cunneen", "qna", "sakasegawa")
@@ -156,8 +157,7 @@ class Queue(Record):
         """Probability of 0, 1, ... jobs of M/M/c/K, or of M/M/c up to c jobs and the rest in the last."""
         top = int(self.places if self.places < inf else self.servers)
         steps = np.arange(1, top + 1)
-        logs = np.concatenate([[0.0], np.cumsum(np.log(self.load / np.minimum(steps, self.servers)))])
-        weights = np.exp(logs - logs.max())
+        weights = birth_death_weights(np.log(self.load / np.minimum(steps, self.servers)))
         if self.places == inf:
             weights[-1] /= 1.0 - self.load / self.servers
         return np.asarray(weights / weights.sum())

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from phasefit.checks import real_number
-from qmodels.errors import ModelError
+from qmodels.errors import ModelError, reason_of
 from qmodels.recording.process_tree import NOTHING, Counters, Process, ProcessTree, Sample
 
 INTERVAL = 0.05  #: seconds between two looks
@@ -98,8 +98,7 @@ def sample_command(command: Sequence[str], *, interval: float = INTERVAL, storag
         try:
             process = subprocess.Popen(words)
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise ModelError(f"{words[0]} cannot be started: {reason}") from None
+            raise ModelError(f"{words[0]} cannot be started: {reason_of(error)}") from None
         started(process.pid)
         looking = time.process_time()
         share = _SHARE * max(1.0, (os.cpu_count() or 1) / 2)

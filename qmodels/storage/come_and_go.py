@@ -9,6 +9,7 @@ import numpy as np
 
 from phasefit.records import Record
 from qmodels.errors import ModelError, UnstableError
+from qmodels.networks.sizes import most_that
 from qmodels.storage.curves import Curves, StageCurve
 from qmodels.storage.forecast import PERCENTILES, ShareForecast
 from qmodels.storage.steady import SteadySharing, closed_sharing, open_sharing
@@ -153,18 +154,8 @@ def _doubling(stages: tuple[StageCurve, ...], think: float, *, closed: bool) -> 
     """Least number of programs, or the rate, at which the response is twice that alone."""
     alone = sum(stage.seconds for stage in stages)
     if closed:
-        low, high = 1, 2
-        while closed_sharing(stages, high, think=think).response < 2.0 * alone:
-            low, high = high, 2 * high
-            if high > _MOST:
-                return math.inf
-        while high - low > 1:
-            middle = (low + high) // 2
-            if closed_sharing(stages, middle, think=think).response < 2.0 * alone:
-                low = middle
-            else:
-                high = middle
-        return float(high)
+        fewer = most_that(lambda n: closed_sharing(stages, n, think=think).response < 2.0 * alone, _MOST)
+        return float(fewer + 1) if fewer < _MOST else math.inf
     demand = sum(stage.demand for stage in stages)
     if demand == 0.0:
         return math.inf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from phasefit.arrays import Array
 from phasefit.checks import real_number, share, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
+from qmodels.networks.product_form import birth_death_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,8 +45,7 @@ class Curves(NamedTuple):
 
     def _private(self, programs: int) -> Array:
         """Stretch of what is not storage."""
-        others = programs - 1
-        return np.asarray(1.0 + self.creep * others / (1.0 + others / self.level))
+        return np.asarray(stretch(self, programs - 1))
 
     def _residence(self, programs: int, private: Array) -> Array:
         """Time at the storage over that of the stage alone: a closed network, by the arrival theorem."""
@@ -59,6 +59,19 @@ class Curves(NamedTuple):
         return found
 
 
+def stretch(curve: Curves | StageCurve, others: Any) -> Any:
+    """Return by how much longer what is not storage takes, with so many others in the stage.
+
+    Parameters
+    ----------
+    curve : Curves or StageCurve
+        Whose `creep` and `level` tell it.
+    others : float or ndarray
+        How many there are.
+    """
+    return 1.0 + curve.creep * others / (1.0 + others / curve.level)
+
+
 def _residence(programs: int, private: Array, io_share: Array, streams: Array, loss: Array) -> Array:
     """Residence of `Curves` for some curves that use the storage."""
     here = np.arange(1.0, programs + 1.0)
@@ -66,8 +79,7 @@ def _residence(programs: int, private: Array, io_share: Array, streams: Array, l
     # A stage that is all storage has no think time: then all are there, all the time.
     think = np.maximum(private, 1e-12)[:, None]
     climb = np.log((programs - here[:-1]) / speed[:, :-1] * io_share[:, None] / think)
-    weights = np.concatenate([np.zeros((len(climb), 1)), np.cumsum(climb, axis=1)], axis=1)
-    weights = np.exp(weights - weights.max(axis=1, keepdims=True))
+    weights = birth_death_weights(climb)
     seen = weights / weights.sum(axis=1, keepdims=True)  # by an arrival, who is not among them
     return np.asarray(io_share * (seen * (here / speed)).sum(axis=1))
 

@@ -16,7 +16,7 @@ from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.markov.absorption import solve_absorption
 from qmodels.networks.sizes import compositions
-from qmodels.storage.curves import StageCurve
+from qmodels.storage.curves import StageCurve, stretch
 
 #: States beyond which the chain is not worth its time.
 MOST_STATES = 20_000
@@ -137,8 +137,8 @@ def _rates(
     here = states[:, 2 * k + phase]
     if phase == 0:
         others = states[:, 2 * k] + states[:, 2 * k + 1] - 1.0
-        stretch = 1.0 + stage.creep * others / (1.0 + others / stage.level)
-        return np.asarray(here * bursts / (stage.seconds * (1.0 - stage.io_share)) / stretch)
+        alone = stage.seconds * (1.0 - stage.io_share)
+        return np.asarray(here * bursts / alone / stretch(stage, others))
     full = np.maximum(crowd, 1.0)
     slow = full / (1.0 - stage.loss * (1.0 - 1.0 / full))
     return np.asarray(here * bursts / (stage.seconds * stage.io_share) / slow)

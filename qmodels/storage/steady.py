@@ -17,7 +17,8 @@ from phasefit.arrays import Array
 from phasefit.checks import real_number, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError, UnstableError
-from qmodels.storage.curves import MOST_PROGRAMS, StageCurve, storage_speed
+from qmodels.networks.product_form import birth_death_weights
+from qmodels.storage.curves import MOST_PROGRAMS, StageCurve, storage_speed, stretch
 
 #: Phases of a law of responses, and the chance to find more others, up to which they are the numbers of
 #: others; beyond, their number is taken to stay.
@@ -110,10 +111,7 @@ def _station(stages: Sequence[StageCurve], others: float) -> _Station:
     """Stages as one visit to one storage, and the rest, stretched by so many others."""
     if not stages or not all(isinstance(stage, StageCurve) for stage in stages):
         raise ModelError("stages must be one or more StageCurve")
-    private = sum(
-        stage.seconds * (1.0 - stage.io_share) * (1.0 + stage.creep * others / (1.0 + others / stage.level))
-        for stage in stages
-    )
+    private = sum(stage.seconds * (1.0 - stage.io_share) * stretch(stage, others) for stage in stages)
     used = [stage for stage in stages if stage.io_share > 0.0]
     service = sum(stage.seconds * stage.io_share for stage in used)
     demand = sum(stage.demand for stage in used)
@@ -259,8 +257,7 @@ def _repair(station: _Station, away: float, jobs: int) -> Array:
         return np.asarray(np.eye(jobs + 1)[-1])
     here = np.arange(jobs)
     climb = np.log((jobs - here) * station.service / away / station.speeds(jobs))
-    weights = np.concatenate([[0.0], np.cumsum(climb)])
-    weights = np.exp(weights - weights.max())
+    weights = birth_death_weights(climb)
     return np.asarray(weights / weights.sum())
 
 
@@ -271,9 +268,7 @@ def _open_law(station: _Station, rate: float, capacity: float) -> Array:
         return np.ones(1)
     size = 64
     while True:
-        climb = np.log(offered / station.speeds(size))
-        weights = np.concatenate([[0.0], np.cumsum(climb)])
-        weights = np.exp(weights - weights.max())
+        weights = birth_death_weights(np.log(offered / station.speeds(size)))
         ratio = offered / station.speeds(size)[-1]
         rest = weights[-1] * ratio / (1.0 - ratio) if ratio < 1.0 else math.inf
         if rest <= 1e-15 * weights.sum():

@@ -9,6 +9,7 @@ from phasefit import PhaseType
 from qmodels import Checkpointing, Storage
 from qmodels import predict_checkpoints as predict
 from qmodels.checkpoints.intervals import size_share, timer_share
+from qmodels.checkpoints.model import EqualJobs
 from qmodels.checkpoints.starts import from_start, range_of_starts
 from tests.naive.checkpoint_chain import mean_write
 
@@ -128,10 +129,10 @@ def test_a_known_start_lies_within_the_range_of_all_starts():
                 for writers, full in ((None, 1.0), (None, 2.5), (1, 1.0), (2, 1.0), (3, 2.0)):
                     storage = Storage(full, per_job=1.0, writers=writers)
                     job = Checkpointing(1.0, 4.0, mode=mode, timer=timer)
-                    low, high = range_of_starts(job, storage, n)
+                    low, high = range_of_starts(EqualJobs(job, storage, n))
                     for stagger in ("together", "even", "random"):
                         given = Checkpointing(1.0, 4.0, mode=mode, timer=timer, stagger=stagger)
-                        found = from_start(given, storage, n)
+                        found = from_start(EqualJobs(given, storage, n))
                         if found is not None:
                             assert low - 1e-12 <= found.goodput <= high + 1e-12
                         whole = predict(given, storage, n)

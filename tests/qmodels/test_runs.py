@@ -160,7 +160,7 @@ class TestReading:
             with pytest.raises(TraceFormatError, match=says):
                 read_runs(file)
 
-    @pytest.mark.parametrize("path", [None, 3, b"runs.csv", ["runs.csv"]])
+    @pytest.mark.parametrize("path", [None, 3, "", ["runs.csv"]])
     def test_refuses_what_is_no_path(self, path):
         with pytest.raises(ModelError, match="path"):
             read_runs(path)

@@ -1060,6 +1060,13 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     assert [f.name for f in tmp_path.iterdir()] == ["log.swf"]
 
 
+def test_a_log_is_not_written_in_place_of_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ModelError, match="is a pipe or a device"):
+        write_swf(tmp_path / "pipe", {"submit": [0]})
+    assert (tmp_path / "pipe").is_fifo()
+
+
 def test_a_job_log_is_valid_once_it_exists():
     with pytest.raises(ModelError, match="row 1 is earlier"):
         JobLog(Path("made"), {"submit": [1, 0]})

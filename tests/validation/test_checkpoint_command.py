@@ -10,6 +10,7 @@ import pytest
 from qmodels import ModelError, ScenarioError
 from qmodels.checkpoints import Checkpointing, Storage
 from qmodels.checkpoints.dilation import dilation
+from qmodels.checkpoints.model import EqualJobs
 from qmodels.checkpoints.presets import system
 from qmodels.commands.set_option import over_file
 from tests.command import called, invoked, result_of
@@ -275,10 +276,10 @@ class TestHostileNumbers:
     def test_a_storage_that_is_just_full_has_a_prediction(self):
         """Four writes take an interval and a write: the fixed point was not reached."""
         job = Checkpointing(2.645, interval=10.575353722322777, mtbf=11134.8, mode="asynchronous")
-        found = dilation(job, Storage(1.0, writers=1), 4)
+        found = dilation(EqualJobs(job, Storage(1.0, writers=1), 4))
         # Between its neighbours, of which the iteration without jumps finds the fixed points.
         around = [
-            dilation(replace(job, interval=factor * job.interval), Storage(1.0, writers=1), 4)
+            dilation(EqualJobs(replace(job, interval=factor * job.interval), Storage(1.0, writers=1), 4))
             for factor in (0.98, 1.02)
         ]
         assert around[0].wait > found.wait > around[1].wait

@@ -8,7 +8,7 @@ import pytest
 
 from phasefit import PhaseType
 from qmodels import Checkpointing, ModelError, Storage, predict_checkpoints
-from qmodels.checkpoints.model import MODES
+from qmodels.checkpoints.model import MODES, EqualJobs
 from qmodels.checkpoints.starts import from_start
 from tests.naive.checkpoints import Job, Play
 from validation import simulate_checkpoints
@@ -210,7 +210,7 @@ def test_what_a_known_start_leads_to_is_what_is_played(mode, timer, stagger):
         snapshot = 0.5 if mode == "asynchronous" and n % 2 else 0.0
         job = Checkpointing(1.0, tau, mode=mode, timer=timer, stagger=stagger, snapshot=snapshot)
         storage = Storage(full, per_job=1.0, writers=writers)
-        right = from_start(job, storage, n)
+        right = from_start(EqualJobs(job, storage, n))
         if right is None:
             continue
         found = simulate_checkpoints(job, storage, n, intervals=300, warm_up=100, replications=2)

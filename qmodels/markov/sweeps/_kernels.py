@@ -45,10 +45,7 @@ def double_sweeps(indptr, middle, indices, rates, out, right, x, low, high, time
             low[i] = s
             x[i] = (s + high[i]) / out[i]
             if x[i] > BIG:
-                for j in range(n):
-                    x[j] /= BIG
-                    low[j] /= BIG
-                    high[j] /= BIG
+                _scale_down(x, low, high)
         for i in range(n - 1, -1, -1):
             s = 0.0
             for k in range(middle[i], indptr[i + 1]):
@@ -56,10 +53,16 @@ def double_sweeps(indptr, middle, indices, rates, out, right, x, low, high, time
             high[i] = s
             x[i] = (s + low[i]) / out[i]
             if x[i] > BIG:
-                for j in range(n):
-                    x[j] /= BIG
-                    low[j] /= BIG
-                    high[j] /= BIG
+                _scale_down(x, low, high)
+
+
+@njit(cache=True)
+def _scale_down(x, low, high):
+    """Divide all three by ``BIG``, place by place."""
+    for j in range(x.shape[0]):
+        x[j] /= BIG
+        low[j] /= BIG
+        high[j] /= BIG
 
 
 @njit(cache=True)

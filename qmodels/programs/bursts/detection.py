@@ -12,6 +12,7 @@ from phasefit.arrays import Array, Ints
 from phasefit.checks import one_of
 from phasefit.records import Result
 from qmodels.errors import ModelError
+from qmodels.programs.bursts.columns import check_columns, frame_of_columns
 from qmodels.programs.bursts.intervals import running_ends, runs, unions, work_done
 from qmodels.programs.quantities import LARGEST, positive
 from qmodels.programs.traces import UNKNOWN, Trace
@@ -76,13 +77,7 @@ class Bursts(Result):
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in _COLUMNS:
-            column = getattr(self, name)
-            if column is None and name == "compute_overlap":
-                continue
-            if column.shape != self.start.shape:
-                raise ModelError(f"{name} has shape {column.shape}, start {self.start.shape}")
-            column.flags.writeable = False
+        check_columns(self, _COLUMNS, "start")
 
     def __len__(self) -> int:
         return int(self.start.size)
@@ -125,11 +120,7 @@ class Bursts(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per burst."""
-        import pandas as pd
-
-        columns = {name: getattr(self, name) for name in _COLUMNS}
-        columns |= {"pauses": self.pauses, "others": self.others}
-        return pd.DataFrame({name: x for name, x in columns.items() if x is not None})
+        return frame_of_columns(self, (*_COLUMNS, "pauses", "others"))
 
     def table(self) -> str:
         """Return a summary as text: how many bursts, and what is in them beside I/O."""
@@ -269,15 +260,31 @@ def operations(trace: Trace, by: str) -> tuple[Ints, Array, Array, Ints]:
     return owner, trace.start[io], trace.end[io], rank
 
 
-def _overlapping_computation(
-    trace: Trace, by: str, bursts: int, busy: tuple[Ints, Array, Array], ranks: Ints
-) -> Array | None:
-    """Computation while a burst is busy, seconds of one process (bursts,)."""
+def computation(trace: Trace, by: By) -> tuple[Ints, Array, Array] | None:
+    """Return the owner, the start and the end of each stretch of recorded computation; None without any.
+
+    Parameters
+    ----------
+    trace : Trace
+        The run.
+    by : {"program", "rank"}
+        Whether stretches in which any process computed, or those of each by itself.
+    """
     computing = ~trace.is_io
     if not computing.any():
         return None
     rank = trace.rank[computing]
-    (owner, begins, ends), _ = unions(rank, trace.start[computing], trace.end[computing])
+    owner = rank if by == "rank" else np.zeros(rank.size, dtype=np.int64)
+    return unions(owner, trace.start[computing], trace.end[computing])[0]
+
+
+def _overlapping_computation(
+    trace: Trace, by: str, bursts: int, busy: tuple[Ints, Array, Array], ranks: Ints
+) -> Array | None:
+    """Computation while a burst is busy, seconds of one process (bursts,)."""
+    if (computed := computation(trace, "rank")) is None:
+        return None
+    owner, begins, ends = computed
     total = np.zeros(bursts)
     for one in np.unique(ranks) if by == "rank" else [None]:
         mine = slice(None) if one is None else owner == one

@@ -10,8 +10,9 @@ import numpy as np
 from phasefit.arrays import Array
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
-from qmodels.programs.bursts.detection import Bursts
-from qmodels.programs.bursts.intervals import unions, work_done
+from qmodels.programs.bursts.columns import check_columns, frame_of_columns
+from qmodels.programs.bursts.detection import Bursts, computation
+from qmodels.programs.bursts.intervals import work_done
 from qmodels.programs.traces import Trace
 
 if TYPE_CHECKING:
@@ -59,24 +60,14 @@ class TracePhases(Result):
     recorded: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in ("io", "cpu", "pauses", "others", "compute_overlap", "recorded"):
-            column = getattr(self, name)
-            if column is None and name in ("compute_overlap", "recorded"):
-                continue
-            if column.shape != self.io.shape:
-                raise ModelError(f"{name} has shape {column.shape}, io {self.io.shape}")
-            column.flags.writeable = False
+        check_columns(self, _COLUMNS, "io")
 
     def __len__(self) -> int:
         return int(self.io.size)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per phase."""
-        import pandas as pd
-
-        names = ("io", "cpu", "recorded", "pauses", "others", "compute_overlap")
-        columns = {name: getattr(self, name) for name in names}
-        return pd.DataFrame({name: x for name, x in columns.items() if x is not None})
+        return frame_of_columns(self, _COLUMNS)
 
     def drawn(self) -> pd.DataFrame:
         """Return the table of `to_frame` with the number of the phase."""
@@ -97,6 +88,9 @@ class TracePhases(Result):
             overlap = self.compute_overlap.sum()
             lines.append(f"of that recorded as computation: {overlap:.6g} process-seconds")
         return "\n".join([*lines, *self.assumed])
+
+
+_COLUMNS = ("io", "cpu", "recorded", "pauses", "others", "compute_overlap")
 
 
 def find_phases(bursts: Bursts) -> TracePhases:
@@ -209,21 +203,17 @@ def phase_of_totals(trace: Trace) -> TracePhases:
 
 def _recorded_computation(trace: Trace, start: Array, end: Array) -> Array | None:
     """Recorded computation of the mean process that has any, within each stretch."""
-    computing = ~trace.is_io
-    if not computing.any():
+    if (computed := computation(trace, "rank")) is None:
         return None
-    rank = trace.rank[computing]
-    (_, begins, ends), _ = unions(rank, trace.start[computing], trace.end[computing])
+    rank, begins, ends = computed
     return work_done(begins, ends, start, end) / np.unique(rank).size
 
 
 def _unrecorded(bursts: Bursts) -> str:
     trace, between = bursts.trace, bursts.compute_intervals()
-    computing = ~trace.is_io
-    if not computing.any():
+    if (computed := computation(trace, "program")) is None:
         return "All time outside bursts counts as computation, whatever was done in it."
-    one = np.zeros(np.count_nonzero(computing), dtype=np.int64)
-    (_, begins, ends), _ = unions(one, trace.start[computing], trace.end[computing])
+    _, begins, ends = computed
     seconds = float((between[:, 1] - between[:, 0]).sum())
     recorded = float(work_done(begins, ends, between[:, 0], between[:, 1]).sum())
     return (

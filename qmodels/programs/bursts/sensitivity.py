@@ -12,6 +12,7 @@ from phasefit.arrays import Array, Ints
 from phasefit.checks import real_vector
 from phasefit.records import Result
 from qmodels.errors import ModelError
+from qmodels.programs.bursts.columns import check_columns
 from qmodels.programs.bursts.detection import SHORTEST_GAP, By, operations
 from qmodels.programs.bursts.intervals import unions
 from qmodels.programs.quantities import LARGEST
@@ -55,11 +56,7 @@ class GapSensitivity(Result):
     plateau_bursts: int
 
     def __post_init__(self) -> None:
-        for name in ("gaps", "bursts", "io_share"):
-            column = getattr(self, name)
-            if column.shape != self.gaps.shape:
-                raise ModelError(f"{name} has shape {column.shape}, gaps {self.gaps.shape}")
-            column.flags.writeable = False
+        check_columns(self, ("gaps", "bursts", "io_share"), "gaps")
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per threshold."""

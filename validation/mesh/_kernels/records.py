@@ -144,7 +144,7 @@ WIRE = record(
 # channel to the one after it, and from the link up to the link `down`.
 DIMENSION = record(("side stride step down", np.int64))
 
-REACHED, COMPLETED, STILL, STUCK, LATE = range(5)
+GOES_ON, REACHED, COMPLETED, STILL, STUCK, LATE = range(6)
 
 
 class Timing(NamedTuple):

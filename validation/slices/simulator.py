@@ -16,7 +16,7 @@ from phasefit import PhaseType
 from phasefit.arrays import Array
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
-from qmodels.progress import Progress, no_progress
+from qmodels.progress import Progress
 from validation.analysis.estimates import Estimate, estimate
 from validation.analysis.seeding import stream
 from validation.jobs.stream import AbstractStreams, JobStream, job_count, spawned
@@ -31,7 +31,7 @@ from validation.slices.placement import (
 )
 from validation.slices.pod import Pod, Shape, SliceMix
 from validation.slices.results import ShapeResult, SliceSimulation
-from validation.sweeps.executors import given_or, thread_pool, worker_count
+from validation.sweeps.executors import replicated
 
 #: Jobs left out at the beginning, and after the measured ones: one of so many.
 _WARM, _TAIL = 10, 20
@@ -163,12 +163,7 @@ def simulate_slices(
         work_of = partial(_drawn, mix, law, total, rate, seed)
     place = place_of(pod, shapes, strategy)
     one = partial(_one, pod, place, DISCIPLINES[discipline], waiting, work_of)
-    report = no_progress if progress is None else progress
-    found: list[_Played] = []
-    with given_or(executor, thread_pool, min(worker_count(workers), runs)) as pool:
-        for done, run in enumerate(pool.map(one, range(runs)), start=1):
-            found.append(run)
-            report("replications", done, runs)
+    found = replicated(one, runs, workers=workers, executor=executor, progress=progress)
 
     def over(values: Sequence[float]) -> Estimate | None:
         seen = [value for value in values if np.isfinite(value)]

@@ -179,6 +179,43 @@ def given_or(
         raise ModelError(f"executor must be a concurrent.futures.Executor, got {executor!r:.60}")
 
 
+def replicated(
+    one: Callable[[int], Result],
+    replications: int,
+    *,
+    workers: int | None,
+    executor: Executor | None,
+    progress: Progress | None,
+) -> list[Result]:
+    """Call what plays one replication, in compiled code, for each of them.
+
+    Parameters
+    ----------
+    one : callable
+        Of the number of the replication.
+    replications : int
+        Their number, at least one.
+    workers : int or None
+        Threads; None for one for each core.
+    executor : concurrent.futures.Executor or None
+        Who plays them instead.
+    progress : callable or None
+        Called as ``progress("replications", done, replications)``.
+
+    Returns
+    -------
+    list
+        One result for each replication, in their order.
+    """
+    report = no_progress if progress is None else progress
+    found: list[Result] = []
+    with given_or(executor, thread_pool, min(worker_count(workers), replications)) as pool:
+        for result in pool.map(one, range(replications)):
+            found.append(result)
+            report("replications", len(found), replications)
+    return found
+
+
 def parallel_map(
     function: Callable[[Task], Result],
     tasks: Sequence[Task],

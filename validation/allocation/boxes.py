@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
 from typing import ClassVar, final
@@ -24,6 +25,7 @@ from validation.mesh import Mesh, Occupancy, Sides
 from validation.mesh.occupancy import as_mesh, as_occupancy
 
 
+@dataclass(frozen=True)
 class BoxStrategy(AbstractStrategy):
     """Gives each job one free box of the sides that it asks for.
 
@@ -35,10 +37,14 @@ class BoxStrategy(AbstractStrategy):
     8 x 8 x 8, it is refused even on an empty mesh.
 
     The boxes lie as the mesh is described, wherever its I/O nodes are.
+
+    Parameters
+    ----------
+    turning : bool
+        Whether the sides of a request are tried in every order, the given one first.
     """
 
     kind: ClassVar[Kind] = "contiguous"
-    #: Whether a request may be turned: its sides are tried in every order, the given one first.
     turning: bool = False
 
     def __post_init__(self) -> None:

@@ -84,8 +84,6 @@ class FF(BoxStrategy):
     [1, 2, 9, 10]
     """
 
-    turning: bool = False
-
     name = "FF"
 
     def base(self, held: Occupancy, box: Sides) -> Ints | None:
@@ -135,8 +133,6 @@ class BF(BoxStrategy):
     >>> BF().choose(held, Request.of_shape(2, 1, 2)).tolist()
     [4, 5, 12, 13]
     """
-
-    turning: bool = False
 
     name = "BF"
 
@@ -192,8 +188,6 @@ class BL(BoxStrategy):
     >>> BL().choose(held, Request.of_shape(2, 1, 2)).tolist()
     [4, 5, 12, 13]
     """
-
-    turning: bool = False
 
     name = "BL"
 

@@ -13,7 +13,7 @@ from validation.analysis.alternatives import Alternatives, Quantity, Replication
 from validation.analysis.estimates import until_precise
 from validation.analysis.seeding import stream as random_stream
 from validation.machine import play
-from validation.papers.bani_mohammad.counted import CountedList, CountedScan, operations_per_job
+from validation.papers.bani_mohammad.counted import CountedStrategy, operations_per_job
 from validation.papers.bani_mohammad.setup import JOBS, PRECISION, Cell, machine, streams
 from validation.papers.base import RunOptions
 
@@ -110,7 +110,7 @@ def run_one(cell: Cell, seed: int, replication: int, jobs: int = JOBS) -> dict[s
     drawn = streams(cell, jobs).draw(rng=random_stream(seed, _JOBS, cell.side, replication))
     at = machine(cell)
     history = play(at, drawn, seed=0)
-    assert isinstance(at.strategy, CountedScan | CountedList)
+    assert isinstance(at.strategy, CountedStrategy)
     known = history.summary
     return {
         "turnaround": known["turnaround"],

@@ -15,6 +15,7 @@ from phasefit.arrays import Array
 from phasefit.checks import (
     ROUNDING,
     finite_rates,
+    instance_of,
     positive_vector,
     real_array,
     real_number,
@@ -231,8 +232,7 @@ class MAP(FromData, Result):
         >>> MAP.from_phase_type(PhaseType.erlang(phases=2, mean=4.0))
         MAP(order=2, mean=4, scv=0.5, lag1=0)
         """
-        if not isinstance(law, PhaseType):
-            raise ModelError(f"law must be a PhaseType, got {law!r:.60}")
+        instance_of("law", law, PhaseType)
         if law.atom > 0.0:
             raise ModelError(
                 f"the law has an atom of {law.atom:.3g} at zero, and a MAP has no events at the "

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.arrays import Array
-from phasefit.checks import one_of, real_array
+from phasefit.checks import check_fields, one_of, real_array
 from phasefit.records import MOST_COLUMNS, MOST_ROWS, Result, brief, html_table
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.laws import MOST_UNITS, checked_point
@@ -93,8 +93,7 @@ class SpeedupSurface(Result):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "base", _checked_base(self.base))
-        for name in ("processors", "disks"):
-            object.__setattr__(self, name, _checked_axis(name, getattr(self, name)))
+        check_fields(self, _checked_axis, "processors", "disks")
         times = _read_only(real_array("mean_time", self.mean_time))
         if times.shape != (self.processors.size, self.disks.size):
             raise ModelError(

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.checks import whole_number
+from phasefit.checks import check_fields, whole_number
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
 from validation.mesh import Mesh, Occupancy, Sides
@@ -51,7 +51,7 @@ class Request:
     shape: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", whole_number("size", self.size, least=1))
+        check_fields(self, whole_number, "size", least=1)
         if self.shape is None:
             return
         if not isinstance(self.shape, tuple) or len(self.shape) not in (2, 3):

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from phasefit.checks import one_of, real_number
+from phasefit.checks import check_fields, one_of, real_number
 from qmodels.errors import ModelError
 from validation.allocation import _kernels
 from validation.allocation.base import Free, Ints, PlaneStrategy, Request, register
@@ -73,7 +73,7 @@ class StaticTolerance(RuledTree):
 
     def __post_init__(self) -> None:
         if not (isinstance(self.alpha, float) and self.alpha == inf):
-            object.__setattr__(self, "alpha", real_number("alpha", self.alpha, least=0.0))
+            check_fields(self, real_number, "alpha", least=0.0)
 
     @property
     def rule(self) -> Rule:
@@ -94,7 +94,7 @@ class DynamicTolerance(RuledTree):
     ratio: float = 0.25
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ratio", real_number("ratio", self.ratio, least=0.0))
+        check_fields(self, real_number, "ratio", least=0.0)
 
     @property
     def rule(self) -> Rule:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 import numpy as np
 
 from phasefit.arrays import Array, Ints
-from phasefit.checks import one_of, real_number
+from phasefit.checks import check_fields, one_of, real_number
 from qmodels.errors import ModelError
 from validation.jobs.stream import (
     USUAL_UTILISATION,
@@ -175,8 +175,7 @@ class LublinStreams(AbstractStreams):
                 "of the sizes on fewer nodes"
             )
         if self.mean_interarrival is not None:
-            mean = real_number("mean_interarrival", self.mean_interarrival, above=0.0)
-            object.__setattr__(self, "mean_interarrival", mean)
+            check_fields(self, real_number, "mean_interarrival", above=0.0)
 
     @property
     def model_interarrival(self) -> float:

@@ -379,6 +379,21 @@ def checked_law(name: str, law: Any) -> Any:
     return law
 
 
+def drawn_demands(law: Any, jobs: int, rng: np.random.Generator) -> Array | None:
+    """Return demands of jobs, (jobs,), or None without a law.
+
+    Parameters
+    ----------
+    law : PhaseType, BoundedPareto or frozen scipy.stats law, or None
+        Of the demands; see `checked_law`.
+    jobs : int
+        Their number.
+    rng : numpy.random.Generator
+        Where randomness comes from.
+    """
+    return None if law is None else np.asarray(law.rvs(size=jobs, random_state=rng))
+
+
 def size_limit(largest: int) -> int:
     """Return `largest`, if a job can have so many nodes.
 

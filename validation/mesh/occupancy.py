@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.arrays import Ints
+from phasefit.checks import instance_of
 from qmodels.errors import ModelError
 from validation.mesh._kernels import boxes as box_kernels
 from validation.mesh.topology import Mesh
@@ -43,8 +44,7 @@ class Occupancy:
     __slots__ = ("_busy", "_busy_list", "_free", "_is_busy", "_jobs", "_mesh")
 
     def __init__(self, mesh: Mesh) -> None:
-        if not isinstance(mesh, Mesh):
-            raise ModelError(f"mesh must be a Mesh, got {mesh!r:.60}")
+        instance_of("mesh", mesh, Mesh)
         self._mesh = mesh
         self._is_busy = np.zeros(mesh.nodes, dtype=np.bool_)  # by node number
         self._busy = self._is_busy.reshape(mesh.shape)

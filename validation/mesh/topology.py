@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit.arrays import Ints
-from phasefit.checks import boolean, one_of, whole_number
+from phasefit.checks import boolean, check_fields, one_of, whole_number
 from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.mesh._kernels.records import DIMENSION, Grid
@@ -161,9 +161,8 @@ class Mesh(Record):
     _sides: tuple[int, int, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("rows", "columns", "depth"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), least=1))
-        object.__setattr__(self, "torus", boolean("torus", self.torus))
+        check_fields(self, whole_number, "rows", "columns", "depth", least=1)
+        check_fields(self, boolean, "torus")
         lanes = (2 if self.torus else 1) if self.virtual_channels is None else self.virtual_channels
         if whole_number("virtual_channels", lanes, least=1) > (2 if self.torus else 1):
             raise ModelError(f"virtual_channels must be 1, or 1 or 2 on a torus, got {lanes}")

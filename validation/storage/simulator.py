@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from phasefit.arrays import Array, Ints
-from phasefit.checks import one_of, real_number, share, whole_number
+from phasefit.checks import check_fields, one_of, real_number, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.storage import StageCurve
@@ -42,8 +42,7 @@ class Neighbours(Record):
     off: float
 
     def __post_init__(self) -> None:
-        for name in ("uses", "on", "off"):
-            object.__setattr__(self, name, real_number(name, getattr(self, name), above=0.0))
+        check_fields(self, real_number, "uses", "on", "off", above=0.0)
 
 
 @dataclass(frozen=True)

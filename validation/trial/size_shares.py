@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.arrays import Array
-from phasefit.checks import real_array, real_number
+from phasefit.checks import check_fields, real_array, real_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.trial.history import Played, part_of
@@ -51,7 +51,7 @@ class SizeShares(Record):
             raise ModelError(f"powers must be a row of one or more numbers, got {found.shape}")
         found.flags.writeable = False
         object.__setattr__(self, "powers", found)
-        object.__setattr__(self, "error", real_number("error", self.error, least=0.0))
+        check_fields(self, real_number, "error", least=0.0)
 
 
 def share_scores(played: Played, credits: Array, demands: Array, most: int) -> Array:

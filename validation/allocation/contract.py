@@ -161,9 +161,14 @@ class _Trial:
             return one.fresh(np.random.default_rng(0)), other.fresh(np.random.default_rng(0))
         return one, other
 
-    def _history(self, mesh: Occupancy, label: str, operations: int, rng: np.random.Generator) -> None:
+    def _on_empty(self, mesh: Occupancy, label: str) -> list[Ints | None]:
+        """What is given of an empty mesh: one node, and all of them."""
         strategy, twin = self._pair()
-        empty = [self._ask(strategy, twin, mesh, Request(size), label) for size in (1, mesh.nodes)]
+        return [self._ask(strategy, twin, mesh, Request(size), label) for size in (1, mesh.nodes)]
+
+    def _history(self, mesh: Occupancy, label: str, operations: int, rng: np.random.Generator) -> None:
+        empty = self._on_empty(mesh, label)
+        strategy, twin = self._pair()
         case = f"{mesh.nodes + 1} nodes of {label}"
         impossible = self._answer(strategy, mesh, Request(mesh.nodes + 1), case, "impossible")
         if impossible is not None:
@@ -179,9 +184,7 @@ class _Trial:
         jobs = list(mesh.jobs)
         for i in rng.permutation(len(jobs)):
             mesh.release(jobs[i])
-        strategy, twin = self._pair()
-        again = [self._ask(strategy, twin, mesh, Request(size), label) for size in (1, mesh.nodes)]
-        if not all(map(_same, empty, again)):
+        if not all(map(_same, empty, self._on_empty(mesh, label))):
             self.failures.setdefault("history", f"answers differently on {label}, empty again")
 
     def _answer(

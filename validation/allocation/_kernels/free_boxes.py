@@ -114,13 +114,19 @@ def free_bases(busy, sides, strides, box, wraps, rows):
     ``sides`` and ``box`` go along the axes of ``strides``; ``rows`` has room for the mesh and, on a
     torus, for what a box may reach over its ends.
     """
-    wide, deep, high = sides
     a, b, c = box
     pack(busy, sides, strides, a - 1 if wraps else 0, rows)
-    if not wraps:
-        wide, deep, high = wide - a + 1, deep - b + 1, high - c + 1
+    wide, deep, high = base_sides(sides, box, wraps)
     erode(rows, wide, deep, high, a, b, c)
     return high, deep
+
+
+@njit(**UNCOUNTED_WITHIN)
+def base_sides(sides, box, wraps):
+    """How many places the base of a box may have along each side."""
+    if wraps:
+        return sides[0], sides[1], sides[2]
+    return sides[0] - box[0] + 1, sides[1] - box[1] + 1, sides[2] - box[2] + 1
 
 
 @njit(**UNCOUNTED_WITHIN)
@@ -271,10 +277,8 @@ def base_beside(boxes, sides, box, wraps, rows, base):
     then y, is taken. ``rows`` (z, x, words) are the bases of all free boxes as bits along y, from
     `free_bases`: just what is left of a plane when all prohibited regions are subtracted.
     """
-    a, b, c = box
-    wide, deep, high = sides
-    if not wraps:
-        wide, deep, high = wide - a + 1, deep - b + 1, high - c + 1
+    _, b, c = box
+    wide, deep, high = base_sides(sides, box, wraps)
     for plane in range(-1, boxes.shape[0]):
         x, y, in_y, z, in_z = 0, 0, deep, 0, high
         if plane >= 0:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from numba import njit
 
+from validation.allocation._kernels.free_boxes import base_sides
+
 
 @njit(cache=True)
 def pieces(first, length, side, wraps, out):
@@ -72,11 +74,8 @@ def leftmost_base(boxes, sides, box, wraps, lists, spans, work, base):
     ``lists`` (2, y * z + 4, 4) and ``spans`` (2, 2, 2) are room to work in: disjoint rectangles of
     a plane are at most as many as its nodes.
     """
-    wide, deep, high = sides
     a, b, c = box
-    # How many places a base may have along each side.
-    if not wraps:
-        wide, deep, high = wide - a + 1, deep - b + 1, high - c + 1
+    wide, deep, high = base_sides(sides, box, wraps)
     m = boxes.shape[0]
     along_y, along_z = spans[0], spans[1]
     for plane in range(-1, m):

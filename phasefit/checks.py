@@ -252,7 +252,9 @@ def boolean(name: str, value: object) -> bool:
     return bool(value)
 
 
-def instance_of(name: str, value: object, kind: type[Kind]) -> Kind:
+def instance_of(
+    name: str, value: object, kind: type[Kind] | tuple[type[Kind], ...], called: str = ""
+) -> Kind:
     """Return `value` if it is an object of a class.
 
     Parameters
@@ -261,8 +263,10 @@ def instance_of(name: str, value: object, kind: type[Kind]) -> Kind:
         Name of the argument, for the message.
     value : object
         The value to check.
-    kind : type
-        Of what class it is to be.
+    kind : type or tuple of type
+        Of what class it is to be, or of which.
+    called : str
+        What that is called, by default its name.
 
     Raises
     ------
@@ -270,7 +274,8 @@ def instance_of(name: str, value: object, kind: type[Kind]) -> Kind:
         If it is of another.
     """
     if not isinstance(value, kind):
-        raise ModelError(f"{name} must be a {kind.__name__}, got {value!r:.60}")
+        called = called or getattr(kind, "__name__", "")
+        raise ModelError(f"{name} must be a {called}, got {value!r:.60}")
     return value
 
 

@@ -61,7 +61,7 @@ def positive_law(name: str, law: object) -> PhaseType:
     ModelError
         If it is something else, or has an atom at zero.
     """
-    instance_of(name, law, PhaseType)
+    law = instance_of(name, law, PhaseType)
     if law.atom > 0.0:
         raise ModelError(
             f"{name}: {law.atom:.3g} of the law lies at zero, which is no visit; take the law of "

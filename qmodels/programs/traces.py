@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.arrays import Array, Ints
-from phasefit.checks import boolean, check_fields, real_array
+from phasefit.checks import boolean, check_fields, instance_of, real_array
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
 from qmodels.programs.quantities import LARGEST, positive
@@ -272,8 +272,7 @@ class Trace(Result):
         self._check_origin()
 
     def _check_origin(self) -> None:
-        if not isinstance(self.source, str):
-            raise ModelError(f"source must be a text, got {self.source!r:.60}")
+        instance_of("source", self.source, str, "text")
         warnings = self.warnings
         if not isinstance(warnings, (list, tuple)) or not all(isinstance(w, str) for w in warnings):
             raise ModelError(f"warnings must be a sequence of texts, got {self.warnings!r:.60}")

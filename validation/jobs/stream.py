@@ -13,7 +13,7 @@ import numpy as np
 
 from phasefit import PhaseType
 from phasefit.arrays import Array, Ints
-from phasefit.checks import positive_vector, real_number, real_vector, whole_number
+from phasefit.checks import instance_of, positive_vector, real_number, real_vector, whole_number
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
@@ -332,8 +332,7 @@ def spawned(rng: np.random.Generator, count: int) -> list[np.random.Generator]:
     ModelError
         If `rng` is no generator, or cannot spawn.
     """
-    if not isinstance(rng, np.random.Generator):
-        raise ModelError(f"rng must be a numpy.random.Generator, got {rng!r:.60}")
+    instance_of("rng", rng, np.random.Generator, "numpy.random.Generator")
     try:
         return list(rng.spawn(count))
     except TypeError as error:

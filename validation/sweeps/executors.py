@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Final, TypeVar
 
-from phasefit.checks import whole_number
+from phasefit.checks import instance_of, whole_number
 from qmodels.errors import ModelError
 from qmodels.process import collect_seldom
 from qmodels.progress import Progress, no_progress
@@ -173,10 +173,8 @@ def given_or(
     if executor is None:
         with pool(count) as made:
             yield made
-    elif isinstance(executor, Executor):
-        yield executor
     else:
-        raise ModelError(f"executor must be a concurrent.futures.Executor, got {executor!r:.60}")
+        yield instance_of("executor", executor, Executor, "concurrent.futures.Executor")
 
 
 def replicated(

@@ -130,8 +130,6 @@ def simulate_start(
         unequal=unequal,
         correlation=correlation,
         neighbours=neighbours,
-        repeats=1,
-        think=0.0,
     )
     begun = np.concatenate([np.zeros((*ends.shape[:2], 1)), ends[:, :, :-1]], axis=2)
     parts = (ends - begun).mean(axis=1)
@@ -207,10 +205,8 @@ def simulate_closed(
         seed,
         bursts=bursts,
         scv=scv,
-        geometric=False,
         order=order,
         unequal=unequal,
-        correlation=0.0,
         neighbours=neighbours,
         repeats=repeats,
         think=think,
@@ -233,13 +229,13 @@ def _replicated(
     *,
     bursts: int,
     scv: float,
-    geometric: bool,
     order: str,
     unequal: float,
-    correlation: float,
     neighbours: Neighbours | None,
-    repeats: int,
-    think: float,
+    geometric: bool = False,
+    correlation: float = 0.0,
+    repeats: int = 1,
+    think: float = 0.0,
 ) -> Array:
     """Ends of all stages by replication, program and stage, (replications, programs, stages)."""
     programs = whole_number("programs", programs, least=1)

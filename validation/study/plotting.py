@@ -24,6 +24,7 @@ from qmodels.plotting.style import (
     ORANGE,
     PURPLE,
     RED,
+    axes_or_new,
     set_legend_below,
     set_plain_log_ticks,
     set_title,
@@ -285,7 +286,7 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
     -------
     matplotlib Axes
     """
-    ax = ax if ax is not None else Figure(layout="constrained").add_subplot()
+    ax = axes_or_new(ax)
     ax.axvline(1.0, color="black", lw=0.8)
     for y, check in enumerate(checks):
         predicted = check.agreement.prediction.mean_response
@@ -368,7 +369,7 @@ def tail(sample: np.ndarray, law: PhaseType, *, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
-    ax = ax if ax is not None else Figure(layout="constrained").add_subplot()
+    ax = axes_or_new(ax)
     values = np.sort(np.asarray(sample, dtype=float))
     above = 1.0 - np.arange(1, values.size + 1) / values.size
     shown = (values > 0) & (above > 0)

@@ -269,6 +269,17 @@ def span_of(first, length, places, wraps):
 
 
 @njit(**UNCOUNTED_WITHIN)
+def candidate_plane(boxes, plane, wide, wraps):
+    """Where bases lie whose box touches a busy one from the right; 0 without one, -1 beyond the mesh."""
+    if plane < 0:
+        return 0
+    x = boxes[plane, 0] + boxes[plane, 3]
+    if wraps:
+        return x % wide
+    return x if x < wide else -1
+
+
+@njit(**UNCOUNTED_WITHIN)
 def base_beside(boxes, sides, box, wraps, rows, base):
     """Fill ``base`` with the first base on a candidate plane of the busy list.
 
@@ -280,14 +291,12 @@ def base_beside(boxes, sides, box, wraps, rows, base):
     _, b, c = box
     wide, deep, high = base_sides(sides, box, wraps)
     for plane in range(-1, boxes.shape[0]):
-        x, y, in_y, z, in_z = 0, 0, deep, 0, high
+        x = candidate_plane(boxes, plane, wide, wraps)
+        if x < 0:
+            continue
+        y, in_y, z, in_z = 0, deep, 0, high
         if plane >= 0:
             own = boxes[plane]
-            x = own[0] + own[3]
-            if wraps:
-                x %= wide
-            elif x >= wide:
-                continue
             y, in_y = span_of(own[1] - b + 1, own[4] + b - 1, deep, wraps)
             z, in_z = span_of(own[2] - c + 1, own[5] + c - 1, high, wraps)
         # What goes on at the other end of a side comes first there.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from validation.allocation._kernels.free_boxes import base_sides
+from validation.allocation._kernels.free_boxes import base_sides, candidate_plane
 
 
 @njit(cache=True)
@@ -79,15 +79,13 @@ def leftmost_base(boxes, sides, box, wraps, lists, spans, work, base):
     m = boxes.shape[0]
     along_y, along_z = spans[0], spans[1]
     for plane in range(-1, m):
-        x, in_y, in_z = 0, 1, 1
+        x = candidate_plane(boxes, plane, wide, wraps)
+        if x < 0:
+            continue
+        in_y, in_z = 1, 1
         along_y[0, 0], along_y[0, 1], along_z[0, 0], along_z[0, 1] = 0, deep - 1, 0, high - 1
         if plane >= 0:
             own = boxes[plane]
-            x = own[0] + own[3]
-            if wraps:
-                x %= wide
-            elif x >= wide:
-                continue
             in_y = pieces(own[1] - b + 1, own[4] + b - 1, deep, wraps, along_y)
             in_z = pieces(own[2] - c + 1, own[5] + c - 1, high, wraps, along_z)
         now, count = 0, 0

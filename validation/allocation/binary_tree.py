@@ -15,10 +15,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from phasefit.arrays import Ints
 from phasefit.checks import check_fields, one_of, real_number
 from qmodels.errors import ModelError
 from validation.allocation import _kernels
-from validation.allocation.base import Free, Ints, PlaneStrategy, Request, register
+from validation.allocation.base import Free, PlaneStrategy, Request, register
 
 
 class Rule(NamedTuple):

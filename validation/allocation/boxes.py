@@ -11,16 +11,11 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from phasefit.arrays import Ints
 from phasefit.checks import boolean
 from qmodels.errors import ModelError
 from validation.allocation import _kernels
-from validation.allocation.base import (
-    AbstractStrategy,
-    Ints,
-    Kind,
-    Request,
-    as_request,
-)
+from validation.allocation.base import AbstractStrategy, Kind, Request, as_request
 from validation.mesh import Mesh, Occupancy, Sides
 from validation.mesh.occupancy import as_mesh, as_occupancy
 
@@ -59,25 +54,7 @@ class BoxStrategy(AbstractStrategy):
 
     @final
     def choose(self, mesh: Mesh | Occupancy, request: Request | int) -> Ints | None:
-        """Choose nodes for a request.
-
-        Parameters
-        ----------
-        mesh : Occupancy or Mesh
-            Its free nodes are those that no job holds, all of them if it is a `Mesh`.
-        request : Request or int
-            What is asked for; an int asks for so many nodes in a box nearest to a cube.
-
-        Returns
-        -------
-        nodes : (n,) ndarray of int or None
-            The free nodes of one box, ascending, or None if the strategy refuses.
-
-        Raises
-        ------
-        ModelError
-            If `request` is no request.
-        """
+        """See `AbstractStrategy.choose`; the nodes are those of one box."""
         wanted, place, held = as_request(request), as_mesh(mesh), as_occupancy(mesh)
         if wanted.size > held.free:
             return None

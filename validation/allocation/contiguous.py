@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Ints
 from validation.allocation import _kernels
-from validation.allocation.base import Ints, register
+from validation.allocation.base import register
 from validation.allocation.boxes import BoxStrategy
 from validation.mesh import Occupancy, Sides
 

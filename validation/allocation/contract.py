@@ -9,9 +9,10 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from phasefit.arrays import Ints
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError
-from validation.allocation.base import AbstractStrategy, Ints, Kind, Request
+from validation.allocation.base import AbstractStrategy, Kind, Request
 from validation.analysis.promises import KeptPromises
 from validation.mesh import Mesh, Occupancy, Sides
 

@@ -14,10 +14,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from phasefit.arrays import Ints
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import MemoryBudgetError
 from validation.allocation import _kernels
-from validation.allocation.base import Free, GridStrategy, Ints, Request, register
+from validation.allocation.base import Free, GridStrategy, Request, register
 from validation.mesh import Sides
 
 #: How an interval of free ranks is chosen: first fit, best fit, least sum of squares.

@@ -15,10 +15,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from phasefit.arrays import Ints
 from phasefit.checks import one_of
 from qmodels.errors import ModelError
 from validation.allocation import _kernels
-from validation.allocation.base import Free, Ints, place_order, turned
+from validation.allocation.base import Free, place_order, turned
 from validation.allocation.binary_tree import tree_order
 from validation.allocation.curves import CURVES
 from validation.allocation.mbs import quad_tree

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from phasefit.checks import check_fields, instance_of, real_number, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
@@ -160,12 +159,12 @@ class SyntheticTraces(Record):
         )
 
 
-def _homes(nodes: int, skew: float, jobs: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _homes(nodes: int, skew: float, jobs: int, rng: np.random.Generator) -> Ints:
     """Homes by Zipf's law over the nodes in random order."""
     weights = np.arange(1.0, nodes + 1.0) ** -skew
     order = rng.permutation(nodes)
     ranks = np.searchsorted(np.cumsum(weights)[:-1] / weights.sum(), rng.random(jobs), "right")
-    found: NDArray[np.int64] = order[ranks].astype(np.int64)
+    found: Ints = order[ranks].astype(np.int64)
     return found
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from phasefit.checks import positive_vector, real_number, share, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import MemoryBudgetError, ModelError
@@ -137,7 +136,7 @@ def slice_losses(
     )
 
 
-def _counted(blocks: int, sizes: NDArray[np.int64], loads: Array) -> tuple[Array, float, int]:
+def _counted(blocks: int, sizes: Ints, loads: Array) -> tuple[Array, float, int]:
     """Kaufman's recursion, with the numbers kept within range."""
     q = np.zeros(blocks + 1)
     q[0] = 1.0

@@ -10,10 +10,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
 from qmodels.progress import Progress
@@ -44,7 +43,7 @@ class _Work:
     """The jobs of one replication; `estimates` are what their users expect."""
 
     arrivals: Array
-    of: NDArray[np.int64]
+    of: Ints
     demands: Array
     estimates: Array
 
@@ -249,9 +248,9 @@ class _Played:
     waiting: float
     scatter: float
     events: int
-    picture: NDArray[np.int64]  #: who holds which block at the end
+    picture: Ints  #: who holds which block at the end
     carried: float  #: jobs started for each that came
-    of: NDArray[np.int64]  #: slice of each job that came in the measured time
+    of: Ints  #: slice of each job that came in the measured time
     waits: Array
 
     @classmethod

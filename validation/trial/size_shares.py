@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from phasefit.checks import check_fields, real_array, real_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
@@ -104,7 +104,7 @@ def scores_in_parts(played: Played, credits: Array, demands: Array, most: int, p
     return found
 
 
-def work_by_stretch(played: Played, credits: Array) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+def work_by_stretch(played: Played, credits: Array) -> tuple[Ints, Ints, Array]:
     """What each running job did in each stretch between two changes: stretch, job, work."""
     times = np.unique(np.append(played.changes[:, 0], played.end))
     owner = played.pieces[:, 0].astype(np.int64)

@@ -12,30 +12,27 @@ import abc
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Ints
 from validation.allocation import BoxStrategy
-from validation.allocation.base import Ints
 from validation.machine.history import History
 from validation.mesh import Occupancy, Sides
 from validation.papers.bani_mohammad import _kernels
-
-Counts = NDArray[np.int64]
 
 
 class Counter:
     """Operations of the searches of one run; a machine also asks about empty meshes of its own."""
 
     def __init__(self) -> None:
-        self.seen: dict[int, tuple[Occupancy, Counts]] = {}
+        self.seen: dict[int, tuple[Occupancy, Ints]] = {}
 
-    def of(self, held: Occupancy) -> Counts:
+    def of(self, held: Occupancy) -> Ints:
         """Where the operations on a mesh are added up: searches, then three kinds of operations."""
         # The occupancy is kept beside its counts, so that no other takes over its identity.
         return self.seen.setdefault(id(held), (held, np.zeros(4, dtype=np.int64)))[1]
 
     @property
-    def run(self) -> Counts:
+    def run(self) -> Ints:
         """The counts of the mesh of the run: that on which was searched most often."""
         return max((counts for _, counts in self.seen.values()), key=lambda counts: counts[0])
 
@@ -53,7 +50,7 @@ class CountedStrategy(BoxStrategy):
         return base if self.search(held, box, counts[1:], base) else None
 
     @abc.abstractmethod
-    def search(self, held: Occupancy, box: Sides, work: Counts, base: Ints) -> bool:
+    def search(self, held: Occupancy, box: Sides, work: Ints, base: Ints) -> bool:
         """Fill `base` with that of a free box, if there is one; add to `work` what it took."""
 
 
@@ -62,7 +59,7 @@ class CountedScan(CountedStrategy):
 
     name = "counted scan"
 
-    def search(self, held: Occupancy, box: Sides, work: Counts, base: Ints) -> bool:
+    def search(self, held: Occupancy, box: Sides, work: Ints, base: Ints) -> bool:
         """See `CountedStrategy.search`."""
         return bool(_kernels.first_base(held.busy.reshape(-1), held.mesh.sides, box, work, base))
 
@@ -72,7 +69,7 @@ class CountedList(CountedStrategy):
 
     name = "counted list"
 
-    def search(self, held: Occupancy, box: Sides, work: Counts, base: Ints) -> bool:
+    def search(self, held: Occupancy, box: Sides, work: Ints, base: Ints) -> bool:
         """See `CountedStrategy.search`."""
         mesh = held.mesh
         _, deep, high = mesh.sides

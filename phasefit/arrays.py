@@ -5,7 +5,7 @@ The shape of an array stands where it is used.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,20 @@ Array: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 #: Places in an array, as numpy's searches return them.
 Indices: TypeAlias = NDArray[np.intp]
+
+AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
+
+
+def read_only(array: AnyArray) -> AnyArray:
+    """Return the array itself, which nobody can write to from now on.
+
+    Parameters
+    ----------
+    array : ndarray
+        Of any shape.
+    """
+    array.flags.writeable = False
+    return array
 
 
 def record(*fields: tuple[str, type]) -> np.dtype[Any]:

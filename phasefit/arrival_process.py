@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit import absorption, forms, sampling
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import (
     ROUNDING,
     finite_rates,
@@ -118,8 +118,7 @@ class MAP(FromData, Result):
             total = finite_rates(jumps.sum(axis=1) + D1.sum(axis=1))
         _recurrent_phases(jumps + D1)
         for name, array in (("D0", jumps - np.diag(total)), ("D1", D1), ("jumps", jumps)):
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, read_only(array))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from phasefit import MAP, MarkedMAP, PhaseType, match_moments
 from phasefit.arrays import Array
-from phasefit.checks import check_fields, instance_of, real_array, real_number, share, whole_number
+from phasefit.checks import real_array, real_number, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError, UnstableError
 from qmodels.markov.inversion import tail_of
@@ -51,7 +51,8 @@ class PriorityClass(Record):
     def __post_init__(self) -> None:
         if not isinstance(self.arrivals, PhaseType | MAP):
             real_number("arrivals", self.arrivals, above=0.0)
-        instance_of("service", self.service, PhaseType)
+        if not isinstance(self.service, PhaseType):
+            raise ModelError(f"service must be a PhaseType, got {self.service!r:.60}")
         if self.service.atom > 0.0:
             raise ModelError("service: a part of the law lies at zero; take the law of the positive values")
 
@@ -162,7 +163,7 @@ class PriorityQueue(Record):
         if not classes or any(not isinstance(each, PriorityClass) for each in classes):
             raise ModelError("classes must be one or more PriorityClass, the most urgent first")
         object.__setattr__(self, "classes", classes)
-        check_fields(self, whole_number, "servers", least=1)
+        object.__setattr__(self, "servers", whole_number("servers", self.servers, least=1))
         if self.servers > 1 and not self._is_poisson:
             raise ModelError(
                 "with several servers arrivals must be Poisson; take one server, or simulate the queue"

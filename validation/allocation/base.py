@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.arrays import Ints
+from phasefit.arrays import Ints, read_only
 from phasefit.checks import check_fields, whole_number
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
@@ -249,8 +249,7 @@ def turned(grid: NDArray[Any], side: str | None) -> NDArray[Any]:
 def node_order(rows: int, columns: int, side: str | None) -> Ints:
     """Numbers of the nodes of a 2-D mesh by their places in the grid that strategies see."""
     order = turned(np.arange(rows * columns, dtype=np.int64).reshape(rows, columns), side).ravel().copy()
-    order.flags.writeable = False
-    return order
+    return read_only(order)
 
 
 @lru_cache(maxsize=32)
@@ -258,8 +257,7 @@ def place_order(rows: int, columns: int, side: str | None) -> Ints:
     """Places in the grid that strategies see by the numbers of the nodes."""
     where = np.empty(rows * columns, dtype=np.int64)
     where[node_order(rows, columns, side)] = np.arange(rows * columns)
-    where.flags.writeable = False
-    return where
+    return read_only(where)
 
 
 #: Every strategy by name; the command line, the experiments and the contract tests read this.

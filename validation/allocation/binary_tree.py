@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from phasefit.arrays import Ints
+from phasefit.arrays import Ints, read_only
 from phasefit.checks import check_fields, one_of, real_number
 from qmodels.errors import ModelError
 from validation.allocation import _kernels
@@ -282,5 +282,4 @@ def tree_order(rows: int, columns: int) -> Ints:
             height //= 2
             rank = 2 * rank + row // height % 2
     order = np.argsort(rank)
-    order.flags.writeable = False
-    return order
+    return read_only(order)

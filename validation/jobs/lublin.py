@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
-from phasefit.arrays import Array, Ints
+from phasefit.arrays import Array, Ints, read_only
 from phasefit.checks import check_fields, one_of, real_number
 from qmodels.errors import ModelError
 from validation.jobs.stream import (
@@ -197,8 +197,7 @@ class LublinStreams(AbstractStreams):
         edges = (np.arange(_SLOTS + 1) + _DAWN - 0.5) / scale
         shares: Array = np.roll(np.diff(gammainc(shape, edges)), _DAWN - 1)
         shares /= shares.mean()
-        shares.setflags(write=False)
-        return shares
+        return read_only(shares)
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], setting: Setting) -> tuple[AbstractStreams, float | None]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit import MAP
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import instance_of
 from phasefit.records import Record
 from qmodels.errors import ModelError
@@ -282,5 +282,4 @@ def _positive_sample(name: str, values: ArrayLike) -> Array:
         raise ModelError(f"{name} must be a non-empty sample of finite values >= 0")
     if sample.mean() <= 0:
         raise ModelError(f"{name} must have a mean > 0")
-    sample.setflags(write=False)
-    return sample
+    return read_only(sample)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from phasefit import PhaseType
-from phasefit.arrays import Array, Ints
+from phasefit.arrays import Array, Ints, read_only
 from phasefit.checks import instance_of, positive_vector, real_number, real_vector, whole_number
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
@@ -92,8 +92,7 @@ class JobStream(Result):
                 continue
             if column.size != arrivals.size:
                 raise ModelError(f"{column.size} {name} but {arrivals.size} arrivals; give one each")
-            column.setflags(write=False)
-            object.__setattr__(self, name, column)
+            object.__setattr__(self, name, read_only(column))
         if self.shapes is not None:
             object.__setattr__(self, "shapes", _checked_shapes(self.shapes, columns["sizes"]))
 

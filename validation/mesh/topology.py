@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.arrays import Ints
+from phasefit.arrays import Ints, read_only
 from phasefit.checks import boolean, check_fields, one_of, whole_number
 from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
@@ -198,8 +198,7 @@ class Mesh(Record):
             ("routers_of", routers_of.astype(np.int64)),
             ("io_nodes", np.arange(nodes, nodes + places.size)),
         ):
-            value.flags.writeable = False
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, read_only(value))
         object.__setattr__(self, "_sides", tuple(sides))
 
     @classmethod
@@ -340,8 +339,7 @@ class Mesh(Record):
         if not ascends and np.unique(numbers).size < numbers.size:
             raise ModelError("nodes must be different; a number comes twice")
         checked = numbers.astype(np.int64)
-        checked.flags.writeable = False
-        return checked
+        return read_only(checked)
 
     def rectangle(self, row: int, column: int, height: int, width: int) -> Ints:
         """Return the numbers of the nodes of a rectangle in layer 0, row by row.

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.arrays import Ints
+from phasefit.arrays import Ints, read_only
 from phasefit.checks import boolean, check_fields, one_of, real_number, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
@@ -267,8 +267,7 @@ def _whole_column(name: str, values: ArrayLike, least: int) -> Ints:
     if array.min() < least or array.max() >= _LISTED_MOST:
         raise ModelError(f"{name} must be from {least} to 2**40, got {array.min()}, {array.max()}")
     column = array.astype(np.int64)
-    column.flags.writeable = False
-    return column
+    return read_only(column)
 
 
 def refuse_taken_name(job: Hashable, under_way: Container[Hashable]) -> None:

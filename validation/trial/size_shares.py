@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.arrays import Array, Ints
+from phasefit.arrays import Array, Ints, read_only
 from phasefit.checks import check_fields, real_array, real_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
@@ -49,8 +49,7 @@ class SizeShares(Record):
         found = real_array("powers", self.powers).copy()
         if found.ndim != 1 or not found.size:
             raise ModelError(f"powers must be a row of one or more numbers, got {found.shape}")
-        found.flags.writeable = False
-        object.__setattr__(self, "powers", found)
+        object.__setattr__(self, "powers", read_only(found))
         check_fields(self, real_number, "error", least=0.0)
 
 

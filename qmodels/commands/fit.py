@@ -161,7 +161,7 @@ def _write(report: FitReport, output: Path) -> None:
     from qmodels.plotting.fonts import save
 
     with output_folder(output) as made:
-        save(report.figure(), made / "fit.png", dpi=150)
+        save(report.figure(), made / "fit.png")
         report.to_frame().to_csv(made / "fit.csv")
         pd.DataFrame(report.candidates).to_csv(made / "candidates.csv", index=False)
     typer.echo(str(output / "fit.png"), err=True)

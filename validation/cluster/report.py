@@ -186,4 +186,4 @@ def _write_first_run(run: ClusterRun, folder: Path, number: int) -> None:
         pd.DataFrame(run.migrations).to_csv(folder / f"migrations-{number}.csv")
         drawn["migrations"] = migration_map(run.migrations).get_figure()
     for name, figure in drawn.items():
-        save(figure, folder / f"{name}-{number}.png", dpi=150)
+        save(figure, folder / f"{name}-{number}.png")

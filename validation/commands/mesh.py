@@ -136,4 +136,4 @@ def _write(run: Contention, output: Path) -> None:
 def _save(axes: Any, file: Path) -> None:
     from qmodels.plotting.fonts import save
 
-    save(axes.get_figure(), file, dpi=150)
+    save(axes.get_figure(), file)

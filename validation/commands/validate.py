@@ -94,7 +94,7 @@ def _validate(
             with output_folder(output) as folder:
                 from qmodels.plotting.fonts import save
 
-                save(outcome.figure(), folder / f"{name}.png", dpi=150)
+                save(outcome.figure(), folder / f"{name}.png")
                 outcome.table.to_csv(folder / f"{name}.csv", index=False)
             for line in (f"{output / name}.png", f"{output / name}.csv", *outcome.findings):
                 typer.echo(f"{line}", err=as_json)

@@ -21,7 +21,6 @@ from validation.machine.scenario import AllocationPlan
 
 #: Bars of a figure that is still drawn as shapes; more would make the page too long to load.
 _MOST_SHAPES: Final = 2000
-_DPI: Final = 150
 
 
 def findings(plan: AllocationPlan, found: StrategyComparison) -> list[str]:
@@ -238,5 +237,5 @@ def _write_first_run(history: History, folder: Path, number: int) -> None:
     """Write a run in a table and a picture."""
     from qmodels.plotting.fonts import save
 
-    save(gantt(history).get_figure(), folder / f"gantt-{number}.png", dpi=_DPI)
+    save(gantt(history).get_figure(), folder / f"gantt-{number}.png")
     history.to_frame().to_csv(folder / f"jobs-{number}.csv", index=False)

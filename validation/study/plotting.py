@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from phasefit import MAP, PhaseType
 from qmodels.plotting import response_curves, surface_3d, surface_heatmap
-from qmodels.plotting.fonts import readable
+from qmodels.plotting.fonts import DPI, readable
 from qmodels.plotting.style import (
     BLACK,
     BLUE,
@@ -48,7 +48,6 @@ LOOKS: Final = (
     (BLACK, (0, (1, 2))),
 )
 
-_DPI: Final = 150
 #: Of a picture's file; the usual 6 takes up to twice as long for a fiftieth of its size.
 _COMPRESSION: Final = 4
 
@@ -67,7 +66,7 @@ def png_file(tiles: Sequence[Sequence[Figure | None]]) -> bytes:
                 top, left = sum(high[:i]), sum(wide[:j])
                 whole[top : top + pixels.shape[0], left : left + pixels.shape[1]] = pixels
     made = io.BytesIO()
-    imsave(made, whole, format="png", dpi=_DPI, pil_kwargs={"compress_level": _COMPRESSION})
+    imsave(made, whole, format="png", dpi=DPI, pil_kwargs={"compress_level": _COMPRESSION})
     return made.getvalue()
 
 
@@ -76,7 +75,7 @@ def _pixels(figure: Figure) -> NDArray[np.uint8]:
 
     The layout stays as it is then, whatever draws the figure next.
     """
-    figure.set_dpi(_DPI)
+    figure.set_dpi(DPI)
     canvas: Any = FigureCanvasAgg(figure)
     with readable(figure):
         canvas.draw()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from qmodels.commands.answers import AsJson, print_json
+from qmodels.commands.answers import AsJson, Seed, print_json
 from qmodels.commands.choices import CRITERIA, FAMILIES, choice
 from qmodels.commands.log_options import (
     LogColumns,
@@ -73,7 +73,7 @@ def _fit(
     unit: LogUnit = None,
     log_columns: LogColumns = None,
     timezone: LogZone = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
+    seed: Seed = 0,
     seconds: Annotated[
         float,
         typer.Option(help="Seconds of computing that may be begun, by an estimate."),

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from qmodels.commands.answers import AsJson, print_json
+from qmodels.commands.answers import AsJson, Seed, print_json
 from qmodels.commands.log_options import (
     LogColumns,
     LogFormat,
@@ -44,7 +44,7 @@ def _site(
     resamples: Annotated[
         int, typer.Option(min=5, max=1000, help="Times that days are drawn anew for the intervals.")
     ] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
+    seed: Seed = 0,
     log_format: LogFormat = None,
     unit: LogUnit = None,
     log_columns: LogColumns = None,

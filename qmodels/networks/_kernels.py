@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from qmodels._kernels import put, replace_first, take
+from qmodels.heaps import put, replace_first, take
 
 
 @njit(cache=True)

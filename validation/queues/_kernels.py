@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from phasefit.compiled import COMPILED
-from qmodels._kernels import put, take
+from qmodels.heaps import put, take
 
 
 @njit(**COMPILED)

@@ -14,6 +14,7 @@ from phasefit.checks import positive_vector, real_number, share, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.slices import _kernels as kernels
+from validation.slices.chains import stationary_law
 from validation.slices.placement import is_contiguous, nothing_held, place_of, strategy_name, usual_strategy
 from validation.slices.pod import Pod, Shape, SliceMix, as_shape, in_text
 
@@ -153,10 +154,6 @@ def _counted(blocks: int, sizes: Ints, loads: Array) -> tuple[Array, float, int]
 
 def _placed(pod: Pod, place: kernels.Place, rates: Array, ends: Array) -> tuple[Array, float, int]:
     """The chain of placed boxes; a box that ends leaves at the rate of its class."""
-    from scipy.sparse import coo_array
-
-    from qmodels.markov import solve_chain
-
     speeds, kind = np.unique(ends, return_inverse=True)
     held = nothing_held(pod)
     start: _Layout = ()
@@ -190,9 +187,7 @@ def _placed(pod: Pod, place: kernels.Place, rates: Array, ends: Array) -> tuple[
                 known[other] = len(known)
                 todo.append(other)
             moves.append((here, known[other], rate))
-    source, target, rate = (np.array(column) for column in zip(*moves, strict=True))
-    chain = coo_array((rate.astype(float), (source, target)), shape=(len(known), len(known)))
-    pi = solve_chain(chain.tocsr()).probabilities
+    pi = stationary_law(moves, len(known))
     return pi @ np.array(blocked), float(pi @ np.array(used)), len(known)
 
 

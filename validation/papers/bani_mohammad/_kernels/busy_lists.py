@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from validation.allocation._kernels.free_boxes import base_sides, candidate_plane
+from validation.allocation.searches import base_sides, candidate_plane
 
 
 @njit(cache=True)

@@ -13,7 +13,7 @@ from phasefit.arrays import Ints
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError
 from validation.allocation.base import AbstractStrategy, Kind, Request
-from validation.analysis.promises import KeptPromises
+from validation.analysis.promises import KeptPromises, same_answer
 from validation.mesh import Mesh, Occupancy, Sides
 
 #: Sides of the meshes that are tried, rows and columns or x, y and z, and a torus of the last; a
@@ -185,7 +185,7 @@ class _Trial:
         jobs = list(mesh.jobs)
         for i in rng.permutation(len(jobs)):
             mesh.release(jobs[i])
-        if not all(map(_same, empty, self._on_empty(mesh, label))):
+        if not all(map(same_answer, empty, self._on_empty(mesh, label))):
             self.failures.setdefault("history", f"answers differently on {label}, empty again")
 
     def _answer(
@@ -229,7 +229,7 @@ class _Trial:
             note("free nodes", f"{case}: gave {fault}")
             return None
         other = twin if _draws(strategy) else self.make()
-        if not _same(nodes, self._answer(other, mesh, request, case, "defined")):
+        if not same_answer(nodes, self._answer(other, mesh, request, case, "defined")):
             note(
                 "repeatable",
                 f"{case}: another made in the same way answers differently; keep no state, and let "
@@ -308,13 +308,3 @@ def _fault(nodes: Any, mesh: Occupancy) -> str | None:
 
 def _told(error: Exception) -> str:
     return f"raised {type(error).__name__} ({error!s:.120})"
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two answers are equal."""
-    if one is None or other is None:
-        return one is other
-    try:
-        return np.array_equal(one, other)
-    except Exception:  # whatever comparing such answers does
-        return False

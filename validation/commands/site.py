@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +19,7 @@ from qmodels.commands.log_options import (
     say_of_log,
 )
 from qmodels.commands.options import MaxBytes
-from validation.commands.comparing import Output
+from validation.commands.comparing import Output, write_report
 
 
 def register(app: typer.Typer) -> None:
@@ -60,9 +59,8 @@ def _site(
     For example: qmodels site sacct.txt --unit cores --what-if nodes=+10% -o report
     """
     from qmodels.commands.progress import progress_shown
-    from qmodels.commands.shell import shell_line
     from qmodels.io import read_jobs
-    from qmodels.io.outputs import claim_output, output_folder
+    from qmodels.io.outputs import claim_output
     from qmodels.pages.report import PAGE
     from validation.rigid.changes import SiteChange
     from validation.rigid.months import site_log
@@ -79,9 +77,7 @@ def _site(
     with progress_shown() as progress:
         reading = read_site(site, what_ifs=asked, resamples=resamples, seed=seed, progress=progress)
     report = site_report(reading, log.name)
-    if output is not None:
-        with output_folder(output) as folder:
-            report.write(folder, command=shell_line(["qmodels", *sys.argv[1:]]))
+    write_report(report, output)
     if as_json:
         print_json({**reading.record(), "findings": report.findings, "notes": report.notes})
     else:

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit import absorption, forms, sampling
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import (
     ROUNDING,
     finite_rates,
+    instance_of,
     positive_vector,
     real_array,
     real_number,
@@ -117,8 +118,7 @@ class MAP(FromData, Result):
             total = finite_rates(jumps.sum(axis=1) + D1.sum(axis=1))
         _recurrent_phases(jumps + D1)
         for name, array in (("D0", jumps - np.diag(total)), ("D1", D1), ("jumps", jumps)):
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, read_only(array))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -231,8 +231,7 @@ class MAP(FromData, Result):
         >>> MAP.from_phase_type(PhaseType.erlang(phases=2, mean=4.0))
         MAP(order=2, mean=4, scv=0.5, lag1=0)
         """
-        if not isinstance(law, PhaseType):
-            raise ModelError(f"law must be a PhaseType, got {law!r:.60}")
+        instance_of("law", law, PhaseType)
         if law.atom > 0.0:
             raise ModelError(
                 f"the law has an atom of {law.atom:.3g} at zero, and a MAP has no events at the "

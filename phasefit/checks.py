@@ -6,7 +6,7 @@ import difflib
 import operator
 from collections.abc import Callable, Iterable
 from math import fsum, inf, isfinite, ldexp
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,31 @@ from phasefit.errors import ModelError
 ROUNDING: Final = 1e-10
 #: The largest order that a family or an operation builds: its rates take 128 MB.
 MAX_ORDER: Final = 4000
+
+Kind = TypeVar("Kind")
+
+
+def check_fields(record: object, check: Callable[..., Any], *names: str, **limits: Any) -> None:
+    """Check fields of a frozen dataclass, each kept as the check returns it.
+
+    Parameters
+    ----------
+    record : object
+        Whose fields they are.
+    check : callable
+        Takes the name of a field, its value and the limits, as `real_number` does.
+    *names : str
+        Of the fields, checked in this order.
+    **limits : object
+        For the check.
+
+    Raises
+    ------
+    ModelError
+        If a field is not what it has to be.
+    """
+    for name in names:
+        object.__setattr__(record, name, check(name, getattr(record, name), **limits))
 
 
 def real_array(name: str, value: ArrayLike, *, infinite: bool = False) -> Array:
@@ -225,6 +250,33 @@ def boolean(name: str, value: object) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise ModelError(f"{name} must be True or False, got {value!r:.60}")
     return bool(value)
+
+
+def instance_of(
+    name: str, value: object, kind: type[Kind] | tuple[type[Kind], ...], called: str = ""
+) -> Kind:
+    """Return `value` if it is an object of a class.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : object
+        The value to check.
+    kind : type or tuple of type
+        Of what class it is to be, or of which.
+    called : str
+        What that is called, by default its name.
+
+    Raises
+    ------
+    ModelError
+        If it is of another.
+    """
+    if not isinstance(value, kind):
+        called = called or getattr(kind, "__name__", "")
+        raise ModelError(f"{name} must be a {called}, got {value!r:.60}")
+    return value
 
 
 def share(name: str, value: float, *, zero: bool = True, one: bool = True) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit.arrays import Array
-from phasefit.checks import boolean, probabilities, shaped, whole_number
+from phasefit.checks import boolean, check_fields, probabilities, shaped, whole_number
 from phasefit.errors import ModelError
 from phasefit.phase_type import PhaseType
 from phasefit.records import Law
@@ -59,7 +59,7 @@ class Extreme(Law):
         laws = tuple(self.laws) if isinstance(self.laws, (list, tuple)) else ()
         if not laws or not all(isinstance(law, PhaseType) for law in laws):
             raise ModelError(f"laws must be a list of PhaseType, got {self.laws!r:.80}")
-        object.__setattr__(self, "largest", boolean("largest", self.largest))
+        check_fields(self, boolean, "largest")
         object.__setattr__(self, "laws", laws)
 
     @property

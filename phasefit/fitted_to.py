@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from phasefit.arrays import Array, Ints
+from phasefit.arrays import Array, Ints, read_only
 from phasefit.checks import real_vector
 from phasefit.errors import ModelError
 from phasefit.records import Record
@@ -63,8 +63,7 @@ class FittedTo(Record):
             raise ModelError(f"values must be >= 0, got {values.min():.6g}")
         if self.labels is not None and self.labels.shape != values.shape:
             raise ModelError(f"{self.labels.size} labels for {values.size} values; give one each")
-        values.flags.writeable = False
-        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "values", read_only(values))
 
     @property
     def size(self) -> int:

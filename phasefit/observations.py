@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import in_range, real_array, real_vector, whole_number
 from phasefit.errors import ModelError
 from phasefit.records import Drawing, Result
@@ -164,8 +164,7 @@ class Observations(Result):
                 finite = np.isfinite(array) | (name == "upper")
                 if not (finite & (array >= 0.0) & ((array > 0.0) | (name == "lower"))).all():
                     raise ModelError(f"{name} must be positive and finite, got {array.min():.6g}")
-                array.flags.writeable = False
-                object.__setattr__(self, name, array)
+                object.__setattr__(self, name, read_only(array))
         if not (self.lower < self.upper).all():
             i = int((self.lower < self.upper).argmin())
             raise ModelError(

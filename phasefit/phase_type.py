@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit import absorption, forms, quantiles, sampling
 from phasefit.absorption import Chain, scaled
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import (
     ROUNDING,
     at_times,
@@ -130,8 +130,7 @@ class PhaseType(FromData, Law):
         if atom < 0.5 and abs(total + atom - 1.0) > 4.0 * np.finfo(float).eps:
             alpha = alpha * ((1.0 - atom) / total)
         for name, array in (("alpha", alpha), ("T", T), ("exit", exits)):
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, read_only(array))
         object.__setattr__(self, "atom", atom)
 
     def __setstate__(self, state: dict[str, Any]) -> None:

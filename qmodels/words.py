@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 
 #: From so many seconds on a unit is used, with its length in seconds. Two of a unit before it is
@@ -237,3 +237,22 @@ def of_base(base: tuple[float, float]) -> str:
     ('', ' over 128 processors and 1 disk')
     """
     return "" if base == (1.0, 1.0) else f" over {allotment_in_words(base)}"
+
+
+def first_names(names: Sequence[str], most: int) -> str:
+    """Return the first of some names, and how many there are besides.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Any number.
+    most : int
+        Names that are said at the most.
+
+    Examples
+    --------
+    >>> first_names(["SP(1,1)", "DP(1)"], 2), first_names(["SP(1,1)", "DP(1)", "DP(2)"], 2)
+    ('SP(1,1), DP(1)', 'SP(1,1), DP(1) and 1 more')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

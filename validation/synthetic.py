@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from phasefit.checks import real_number, whole_number
+from phasefit.checks import instance_of, real_number, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.io import RunTable
 from qmodels.programs import AbstractProgram, Program, WorkloadMix
@@ -84,10 +84,8 @@ def synthetic_runs(
     """
     import pandas as pd
 
-    if not isinstance(program, (Program, WorkloadMix)):
-        raise ModelError(f"program must be a Program or WorkloadMix, got {program!r:.60}")
-    if not isinstance(rng, np.random.Generator):
-        raise ModelError(f"rng must be a numpy.random.Generator, got {rng!r:.60}")
+    instance_of("program", program, (Program, WorkloadMix), "Program or WorkloadMix")
+    instance_of("rng", rng, np.random.Generator, "numpy.random.Generator")
     repeats = whole_number("repeats", repeats, least=1)
     noise = real_number("noise", noise, least=0.0)
     if noise > 10.0:

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.em import _kernels
 from phasefit.em.held import climb
 from phasefit.em.result import EMResult, result
@@ -241,15 +241,9 @@ def likelihood(sample: Sample, mixture: _Mixture) -> float:
 
 def _columns(sample: Sample) -> tuple[Array, Array, Array, Array, Array, Array]:
     """Return what kernels read of a sample; never to be written to, or each would be compiled for both."""
-
-    def read_only(column: Array) -> Array:
-        column = column.view()
-        column.flags.writeable = False
-        return column
-
-    times, logs, weights = read_only(sample.times), read_only(sample.logs), read_only(sample.weights)
-    lower, upper = read_only(sample.lower), read_only(sample.upper)
-    return times, logs, weights, lower, upper, read_only(sample.interval_weights)
+    columns = sample.times, sample.logs, sample.weights, sample.lower, sample.upper, sample.interval_weights
+    times, logs, weights, lower, upper, interval_weights = (read_only(column.view()) for column in columns)
+    return times, logs, weights, lower, upper, interval_weights
 
 
 def _expect(sample: Sample, mixture: _Mixture) -> tuple[float, Array, Array]:

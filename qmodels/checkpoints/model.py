@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from phasefit import PhaseType
-from phasefit.checks import one_of, real_number, whole_number
+from phasefit.checks import check_fields, one_of, real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 
@@ -60,11 +60,11 @@ class Storage(Record):
     order: str = "fcfs"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bandwidth", real_number("bandwidth", self.bandwidth, above=0.0))
+        check_fields(self, real_number, "bandwidth", above=0.0)
         if self.per_job is not None:
-            object.__setattr__(self, "per_job", real_number("per_job", self.per_job, above=0.0))
+            check_fields(self, real_number, "per_job", above=0.0)
         if self.writers is not None:
-            object.__setattr__(self, "writers", whole_number("writers", self.writers, least=1))
+            check_fields(self, whole_number, "writers", least=1)
         one_of("order", self.order, ORDERS)
 
     @property
@@ -166,19 +166,17 @@ class Checkpointing(Record):
     name: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("size", "interval"):
-            object.__setattr__(self, name, real_number(name, getattr(self, name), above=0.0))
+        check_fields(self, real_number, "size", "interval", above=0.0)
         if not (isinstance(self.mtbf, (int, float)) and self.mtbf == math.inf):
-            object.__setattr__(self, "mtbf", real_number("mtbf", self.mtbf, above=0.0))
-        for name in ("downtime", "snapshot"):
-            object.__setattr__(self, name, real_number(name, getattr(self, name), least=0.0))
+            check_fields(self, real_number, "mtbf", above=0.0)
+        check_fields(self, real_number, "downtime", "snapshot", least=0.0)
         if self.restore_size is not None:
             least = real_number("restore_size", self.restore_size, least=0.0)
             object.__setattr__(self, "restore_size", least)
         one_of("mode", self.mode, MODES)
         one_of("timer", self.timer, TIMERS)
         one_of("stagger", self.stagger, STAGGERS)
-        object.__setattr__(self, "nodes", whole_number("nodes", self.nodes, least=1))
+        check_fields(self, whole_number, "nodes", least=1)
         for name in ("jitter", "size_law", "downtime_law"):
             _checked_law(name, getattr(self, name), number=name == "jitter")
         if self.snapshot and self.mode != "asynchronous":

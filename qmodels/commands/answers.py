@@ -1,4 +1,4 @@
-"""What a command answers: the JSON that all commands share, remarks beside it, and who works."""
+"""What a command answers: the JSON that all commands share, remarks beside it, who works, and seeds."""
 
 from __future__ import annotations
 
@@ -50,6 +50,8 @@ Workers = Annotated[
     int | None,
     typer.Option("-j", "--workers", min=1, max=1000, help="So many at a time; by default one per core."),
 ]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")]
+OtherSeed = Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")]
 
 
 def remark(text: str, *, mark: str = "- ") -> None:

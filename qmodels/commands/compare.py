@@ -138,6 +138,6 @@ def _write(found: Comparison, judged: Sequence[Judged], output: Path) -> None:
     with output_folder(output) as made:
         found.to_frame().to_csv(made / "changes.csv", index=False, float_format="%.10g")
         figure: Any = plotting.changes(found, limit=limit).figure
-        save(figure, made / "changes.png", dpi=150, bbox_inches="tight")
+        save(figure, made / "changes.png", bbox_inches="tight")
     for name in ("changes.csv", "changes.png"):
         typer.echo(str(output / name), err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from qmodels.commands.answers import AsJson, print_json
+from qmodels.commands.answers import AsJson, Seed, print_json
 from qmodels.commands.choices import CRITERIA, FAMILIES, choice
 from qmodels.commands.log_options import (
     LogColumns,
@@ -73,7 +73,7 @@ def _fit(
     unit: LogUnit = None,
     log_columns: LogColumns = None,
     timezone: LogZone = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
+    seed: Seed = 0,
     seconds: Annotated[
         float,
         typer.Option(help="Seconds of computing that may be begun, by an estimate."),
@@ -161,7 +161,7 @@ def _write(report: FitReport, output: Path) -> None:
     from qmodels.plotting.fonts import save
 
     with output_folder(output) as made:
-        save(report.figure(), made / "fit.png", dpi=150)
+        save(report.figure(), made / "fit.png")
         report.to_frame().to_csv(made / "fit.csv")
         pd.DataFrame(report.candidates).to_csv(made / "candidates.csv", index=False)
     typer.echo(str(output / "fit.png"), err=True)

@@ -17,7 +17,7 @@ from qmodels.commands.log_options import say_of_log
 from qmodels.commands.options import MaxBytes, check_load
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
-from qmodels.words import label_width
+from qmodels.words import first_names, label_width
 
 if TYPE_CHECKING:
     from qmodels.io.scenario import Scenario
@@ -228,8 +228,7 @@ def _storage_speeds(
         raise ModelError("--storage: no policy here runs jobs that share all disks; list SP(k,1) or DP(1)")
     if left:
         answers.remark(
-            f"Left out, for a measured storage is shared by all jobs that run: {', '.join(left[:6])}"
-            + (f" and {len(left) - 6} more" if len(left) > 6 else "")
+            f"Left out, for a measured storage is shared by all jobs that run: {first_names(left, 6)}"
         )
     return speeds
 

@@ -27,6 +27,7 @@ from qmodels.commands.log_options import (
 from qmodels.commands.options import MaxBytes, check_load, pair
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
+from qmodels.words import first_names
 
 if TYPE_CHECKING:
     from qmodels.errors import UnstableError
@@ -359,10 +360,9 @@ def _say_left_out(policies: tuple[AbstractPolicy, ...]) -> None:
     """Say which policies are not compared, though one of them may be the best."""
     if not policies:
         return
-    names = ", ".join(policy.label for policy in policies[:3])
-    more = f" and {len(policies) - 3} more" if len(policies) > 3 else ""
+    names = first_names([policy.label for policy in policies], 3)
     answers.remark(
-        f"left out, though one of them may be the best: {names}{more}, which run more than 200 "
+        f"left out, though one of them may be the best: {names}, which run more than 200 "
         f"jobs at a time and take long; name them in the scenario and use --listed, or "
         f"give the machine larger min_processors"
     )
@@ -442,7 +442,7 @@ def _write(found: list[Recommendation], drawn: PolicyMap | None, output: Path) -
         pd.concat(tables).to_csv(made / "candidates.csv", index=False)
         if drawn is not None:
             drawn.to_frame().to_csv(made / "map.csv", index=False)
-            save(drawn.plot().figure, made / "map.png", dpi=150)
+            save(drawn.plot().figure, made / "map.png")
             names += ["map.csv", "map.png"]
     for name in names:
         typer.echo(str(output / name), err=True)

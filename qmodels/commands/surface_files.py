@@ -12,8 +12,6 @@ from qmodels.commands.surface_answer import Answer
 from qmodels.programs import Program
 from qmodels.programs.superlinear import superlinear
 
-_DPI = 150
-
 
 def write_files(found: Answer, folder: Path) -> tuple[list[str], list[str]]:
     """Write all that can be drawn of an answer; return the files, and what was left out and why."""
@@ -22,7 +20,7 @@ def write_files(found: Answer, folder: Path) -> tuple[list[str], list[str]]:
     names: list[str] = []
     left_out: list[str] = []
     for name, ax in _figures(found):
-        save(ax.figure, folder / f"{name}.png", dpi=_DPI)
+        save(ax.figure, folder / f"{name}.png")
         names.append(f"{name}.png")
     if found.subject.table is not None:
         found.subject.table.frame.to_csv(folder / "runs.csv", index=False, float_format="%.10g")

@@ -32,6 +32,7 @@ from qmodels.io.traces import read_trace
 from qmodels.programs.bursts import common_phases
 from qmodels.programs.traces import IOTotals, RunOrigin, StorageTargets, Trace
 from qmodels.progress import Progress, no_progress
+from qmodels.words import first_names
 
 _MOST_SAID = 3  # runs named in a remark, and warnings of single runs shown
 _UNEVEN = 0.8  # effective targets over distinct ones, below which it is told
@@ -335,8 +336,7 @@ def _about_storage(runs: list[_Run]) -> Iterator[str]:
 
 
 def _some(names: list[str]) -> str:
-    more = len(names) - _MOST_SAID
-    return ", ".join(names[:_MOST_SAID]) + (f" and {more} more" if more > 0 else "")
+    return first_names(names, _MOST_SAID)
 
 
 def _rows(runs: list[list[_Run]], chosen: RunChoices, remarks: list[list[str]]) -> list[list[MeasuredRun]]:

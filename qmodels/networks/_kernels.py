@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from qmodels.heaps import put, replace_first, take
+
 
 @njit(cache=True)
 def occupancies(jobs, binomial, starts, counts, more):
@@ -132,12 +134,11 @@ def replay(gaps, work, speeds, waits, stays):
             stays[jobs[0]] = now - arrived[jobs[0]]
             if first < last:  # who waits takes the place of who leaves
                 waits[first] = now - arrived[first]
-                _sift_down(ends, jobs, running, done + work[first], first)
+                replace_first(ends, jobs, running, done + work[first], first)
                 first += 1
             else:
+                take(ends, jobs, running)
                 running -= 1
-                if running > 0:
-                    _sift_down(ends, jobs, running, ends[running], jobs[running])
         if last == n:
             return
         now = came
@@ -146,34 +147,8 @@ def replay(gaps, work, speeds, waits, stays):
         if running < c:
             waits[last] = 0.0
             first = last + 1
+            put(ends, jobs, running, done + work[last], last)
             running += 1
-            _sift_up(ends, jobs, running - 1, done + work[last], last)
-
-
-@njit(cache=True)
-def _sift_down(ends, jobs, size, end, job):
-    """Put a job at the top of a heap of that size, in place of what was there."""
-    k = 0
-    while True:
-        child = 2 * k + 1
-        if child >= size:
-            break
-        if child + 1 < size and ends[child + 1] < ends[child]:
-            child += 1
-        if ends[child] >= end:
-            break
-        ends[k], jobs[k] = ends[child], jobs[child]
-        k = child
-    ends[k], jobs[k] = end, job
-
-
-@njit(cache=True)
-def _sift_up(ends, jobs, k, end, job):
-    """Put a job at the end of a heap whose last place is k."""
-    while k > 0 and ends[(k - 1) // 2] > end:
-        ends[k], jobs[k] = ends[(k - 1) // 2], jobs[(k - 1) // 2]
-        k = (k - 1) // 2
-    ends[k], jobs[k] = end, job
 
 
 @njit(cache=True, error_model="numpy")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from phasefit import PhaseType
-from phasefit.checks import whole_number
+from phasefit.checks import instance_of, whole_number
 from qmodels.errors import ModelError
 
 #: More jobs or servers than any memory holds.
@@ -61,8 +61,7 @@ def positive_law(name: str, law: object) -> PhaseType:
     ModelError
         If it is something else, or has an atom at zero.
     """
-    if not isinstance(law, PhaseType):
-        raise ModelError(f"{name} must be a PhaseType, got {law!r:.60}")
+    law = instance_of(name, law, PhaseType)
     if law.atom > 0.0:
         raise ModelError(
             f"{name}: {law.atom:.3g} of the law lies at zero, which is no visit; take the law of "

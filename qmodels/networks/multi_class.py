@@ -12,7 +12,7 @@ import numpy as np
 
 from phasefit import PhaseType, mixture
 from phasefit.arrays import Array
-from phasefit.checks import one_of, whole_number
+from phasefit.checks import check_fields, one_of, whole_number
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
 from qmodels.memory import (
@@ -66,7 +66,7 @@ class JobClass(Record):
     name: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "population", count("population", self.population))
+        check_fields(self, count, "population")
         for law in ("delay", "disk"):
             object.__setattr__(self, law, essential(positive_law(law, getattr(self, law))))
         if not isinstance(self.name, str):
@@ -117,7 +117,7 @@ class MultiClassNetwork(Record):
             raise ModelError(f"classes must be a list of JobClass, got {self.classes!r:.60}")
         object.__setattr__(self, "classes", classes)
         one_of("discipline", self.discipline, DISCIPLINES)
-        object.__setattr__(self, "servers", count("servers", self.servers))
+        check_fields(self, count, "servers")
         if self.discipline == "lcfs-pr" and self.servers > 1:
             raise ModelError(f'servers must be 1 under "lcfs-pr", got {self.servers}; use "ps"')
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit.arrays import Array
-from phasefit.checks import named, one_of, positive_vector, real_number, whole_number
+from phasefit.checks import check_fields, named, one_of, positive_vector, real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.markov.ctmc import stationary
@@ -55,7 +55,7 @@ class Station(Record):
         if not isinstance(self.name, str) or not self.name:
             raise ModelError(f"name of a station must be a text, got {self.name!r:.60}")
         one_of("discipline", self.discipline, DISCIPLINES)
-        object.__setattr__(self, "servers", count("servers", self.servers))
+        check_fields(self, count, "servers")
         if self.speeds is not None:
             if self.servers != 1 or self.discipline == "delay":
                 raise ModelError(f"station {self.name}: give speeds, servers or a delay, one of the three")
@@ -182,11 +182,11 @@ class CustomerClass(Record):
         if (self.population is None) == (self.arrival_rate is None):
             raise ModelError("give population (a closed class) or arrival_rate (an open one), and not both")
         if self.population is not None:
-            object.__setattr__(self, "population", whole_number("population", self.population, least=0))
+            check_fields(self, whole_number, "population", least=0)
         else:
             rate = real_number("arrival_rate", self.arrival_rate, least=0.0)  # type: ignore[arg-type]
             object.__setattr__(self, "arrival_rate", rate)
-        object.__setattr__(self, "think", real_number("think", self.think, least=0.0))
+        check_fields(self, real_number, "think", least=0.0)
         if self.think > 0.0 and self.is_open:
             raise ModelError("customers of an open class leave and do not think; leave think out")
         if self.visits is not None and self.routing is not None:

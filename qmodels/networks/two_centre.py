@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from phasefit import PhaseType
 from phasefit.arrays import Array
-from phasefit.checks import one_of, real_number
+from phasefit.checks import check_fields, one_of, real_number
 from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.markov import (
@@ -91,8 +91,7 @@ class ClosedNetwork(Record):
     _centres: TwoCentres = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("population", "servers"):
-            object.__setattr__(self, name, count(name, getattr(self, name)))
+        check_fields(self, count, "population", "servers")
         one_of("discipline", self.discipline, DISCIPLINES)
         delay, disk = (essential(positive_law(name, getattr(self, name))) for name in ("delay", "disk"))
         centres = TwoCentres(self.population, delay, disk, self.discipline, self.servers)

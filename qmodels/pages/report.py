@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 PAGE: Final = "report.html"
 _PAGE: Final = Path(__file__).with_name("sections.html.j2")
-_DPI: Final = 150
 
 #: A figure of matplotlib, and what it shows in words for those who do not see it.
 Drawn = tuple[Any, str]
@@ -154,6 +153,6 @@ def _made(picture: Picture, folder: Path) -> Sequence[Any]:
     shown = None if picture.panels is None else list(picture.panels())
     if picture.draw is not None:
         drawn = picture.draw()
-        save(drawn[0], folder / f"{picture.name}.png", dpi=_DPI, bbox_inches="tight" if shown else None)
+        save(drawn[0], folder / f"{picture.name}.png", bbox_inches="tight" if shown else None)
         shown = shown or [drawn]
     return panels(shown or ())

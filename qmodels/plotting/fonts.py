@@ -21,6 +21,9 @@ _LATIN: Final = 0x250
 _BOXES: Final = "Last Resort"
 _MISSING_GLYPH: Final = r"Glyph \d+ .*missing from"
 
+#: Dots per inch of all pictures.
+DPI: Final = 150
+
 #: Names that no font of this machine has the letters of, and the numbers that stand for them.
 _numbers: dict[str, int] = {}
 
@@ -35,10 +38,10 @@ def save(figure: Any, file: Path, **options: Any) -> None:
     file : Path
         The picture.
     **options : object
-        As for ``Figure.savefig``.
+        As for ``Figure.savefig``; `DPI` where they name none.
     """
     with readable(figure):
-        figure.savefig(file, **options)
+        figure.savefig(file, **({"dpi": DPI} | options))
 
 
 def numbered() -> Mapping[str, int]:

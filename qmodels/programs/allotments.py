@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit.arrays import Array
-from phasefit.checks import real_vector
+from phasefit.checks import instance_of, real_vector
 from phasefit.records import Drawing, Result
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.laws import checked_point
@@ -268,8 +268,7 @@ def marginal_value(
     >>> round(gained.by_processor, 3), gained.by_disk
     (0.846, 0.0)
     """
-    if not isinstance(program, AbstractProgram):
-        raise ModelError(f"program must be a Program or WorkloadMix, got {program!r:.60}")
+    instance_of("program", program, AbstractProgram, "Program or WorkloadMix")
     p, d = checked_point(p, d)
     for name, units in (("processors p", p), ("disks d", d)):
         positive(name, units, least=1.0, most=DEAREST - 1)

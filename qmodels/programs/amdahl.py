@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from phasefit.checks import one_of
+from phasefit.checks import instance_of, one_of
 from qmodels.errors import ModelError
 from qmodels.programs.growth import NamedGrowth, checked_growth
 from qmodels.programs.laws import (
@@ -238,8 +238,7 @@ def symbolic_time(program: AbstractProgram) -> sympy.Expr:
         weights: Any = program.weights
         parts = zip(weights.tolist(), program.programs, strict=True)
         return sympy.Add(*(w * symbolic_time(part) for w, part in parts))
-    if not isinstance(program, Program):
-        raise ModelError(f"program must be a Program or WorkloadMix, got {program!r:.60}")
+    program = instance_of("program", program, Program, "Program or WorkloadMix")
     visits = program.visits
     if 2 * len(visits) > _MOST_BURSTS:
         raise ModelError(

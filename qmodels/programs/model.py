@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.arrays import Array
-from phasefit.checks import real_array
+from phasefit.checks import instance_of, real_array
 from phasefit.records import Drawing, Record, Result, short_text
 from qmodels.errors import ModelError
 from qmodels.programs.laws import checked_point
@@ -334,8 +334,7 @@ class Program(ByValue, _ProgramOfSums):
         length = sum(s.repeat * len(s.phases) for s in sets)
         if length > MOST_PHASES:
             raise ModelError(f"{length} phases are more than {MOST_PHASES}; use longer phases")
-        if not isinstance(self.name, str):
-            raise ModelError(f"name must be a text, got {self.name!r:.60}")
+        instance_of("name", self.name, str, "text")
         object.__setattr__(self, "working_sets", sets)
         object.__setattr__(self, "phases", tuple(phase for s in sets for phase in s.flat))
         if not (self.phase_count is None or isinstance(self.phase_count, Geometric)):
@@ -542,8 +541,7 @@ class WorkloadMix(ByValue, _ProgramOfSums):
                 f"weights must be >= 0, one of them > 0 and none above 1e100; "
                 f"they go from {weights.min():.6g} to {weights.max():.6g}"
             )
-        if not isinstance(self.name, str):
-            raise ModelError(f"name must be a text, got {self.name!r:.60}")
+        instance_of("name", self.name, str, "text")
         weights = weights / weights.sum()
         weights.flags.writeable = False
         object.__setattr__(self, "programs", programs)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit.arrays import Array
-from phasefit.checks import boolean
+from phasefit.checks import boolean, check_fields
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.programs.growth import AnyGrowth, checked_growth, evaluate_growth
@@ -119,9 +119,9 @@ class Burst(ByValue, Record):
             )
         object.__setattr__(self, "_means", (total, fixed, growth))
         if not isinstance(self.law, RandomLaw):
-            object.__setattr__(self, "law", checked_law("law", self.law))
-        object.__setattr__(self, "paired", boolean("paired", self.paired))
-        object.__setattr__(self, "growth", checked_growth("growth", self.growth))
+            check_fields(self, checked_law, "law")
+        check_fields(self, boolean, "paired")
+        check_fields(self, checked_growth, "growth")
         object.__setattr__(self, "slowdown", _checked_slowdown(self.slowdown))
         object.__setattr__(self, "_mean_ratio", self._averaging())
         self.scaling(*checked_allotment(1.0, 1.0))

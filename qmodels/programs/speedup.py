@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.arrays import Array
-from phasefit.checks import one_of, real_array
+from phasefit.checks import check_fields, instance_of, one_of, real_array
 from phasefit.records import MOST_COLUMNS, MOST_ROWS, Result, brief, html_table
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.laws import MOST_UNITS, checked_point
@@ -93,8 +93,7 @@ class SpeedupSurface(Result):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "base", _checked_base(self.base))
-        for name in ("processors", "disks"):
-            object.__setattr__(self, name, _checked_axis(name, getattr(self, name)))
+        check_fields(self, _checked_axis, "processors", "disks")
         times = _read_only(real_array("mean_time", self.mean_time))
         if times.shape != (self.processors.size, self.disks.size):
             raise ModelError(
@@ -104,8 +103,7 @@ class SpeedupSurface(Result):
         if times.min() < 1e-60:
             raise ModelError(f"mean_time must be positive, got {times.min():.6g} s")
         reference = positive("reference", self.reference, least=SMALLEST, most=1e60)
-        if not isinstance(self.name, str):
-            raise ModelError(f"name must be a text, got {self.name!r:.60}")
+        instance_of("name", self.name, str, "text")
         object.__setattr__(self, "mean_time", times)
         object.__setattr__(self, "reference", reference)
 
@@ -393,8 +391,7 @@ def speedup_surface(
            16    3.122    9.846
           128    3.563    16.15
     """
-    if not isinstance(program, AbstractProgram):
-        raise ModelError(f"program must be a Program or WorkloadMix, got {program!r:.60}")
+    instance_of("program", program, AbstractProgram, "Program or WorkloadMix")
     p, d = _checked_axis("processors", processors), _checked_axis("disks", disks)
     if p.size * d.size > MOST_POINTS:
         raise MemoryBudgetError(
@@ -462,10 +459,8 @@ def mean_of_ratios(
     >>> round(float(speedup_surface(mix, [8], [1]).speedup[0, 0]), 2)
     1.09
     """
-    if not isinstance(program, (Program, WorkloadMix)):
-        raise ModelError(f"program must be a Program or WorkloadMix, got {program!r:.60}")
-    if not isinstance(rng, np.random.Generator):
-        raise ModelError(f"rng must be a numpy.random.Generator, got {rng!r:.60}")
+    instance_of("program", program, (Program, WorkloadMix), "Program or WorkloadMix")
+    instance_of("rng", rng, np.random.Generator, "numpy.random.Generator")
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= MOST_JOBS:
         raise ModelError(f"size must be a whole number from 2 to {MOST_JOBS}, got {size!r:.60}")
     if size * program.mean_phases > MOST_DRAWS:

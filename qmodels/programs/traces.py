@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.arrays import Array, Ints
-from phasefit.checks import boolean, real_array
+from phasefit.checks import boolean, check_fields, instance_of, real_array
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
 from qmodels.programs.quantities import LARGEST, positive
@@ -78,8 +78,7 @@ class IOTotals(Result):
         for name in ("bytes_read", "bytes_written"):
             column = whole_array(name, getattr(self, name), least=0, most=_MOST_BYTES)
             object.__setattr__(self, name, column)
-        for name in ("read", "write", "meta", "first_open", "last_close"):
-            object.__setattr__(self, name, _checked_times(name, getattr(self, name)))
+        check_fields(self, _checked_times, "read", "write", "meta", "first_open", "last_close")
         for name in self.__dataclass_fields__:
             if getattr(self, name).size != rank.size:
                 raise ModelError(f"{name} has {getattr(self, name).size} entries where rank has {rank.size}")
@@ -273,8 +272,7 @@ class Trace(Result):
         self._check_origin()
 
     def _check_origin(self) -> None:
-        if not isinstance(self.source, str):
-            raise ModelError(f"source must be a text, got {self.source!r:.60}")
+        instance_of("source", self.source, str, "text")
         warnings = self.warnings
         if not isinstance(warnings, (list, tuple)) or not all(isinstance(w, str) for w in warnings):
             raise ModelError(f"warnings must be a sequence of texts, got {self.warnings!r:.60}")
@@ -282,7 +280,7 @@ class Trace(Result):
         if isinstance(self.resolution, bool) or self.resolution != 0:
             width = positive("resolution", self.resolution, least=SHORTEST, most=LARGEST)
             object.__setattr__(self, "resolution", width)
-        object.__setattr__(self, "complete", boolean("complete", self.complete))
+        check_fields(self, boolean, "complete")
         if self.totals is not None and not isinstance(self.totals, IOTotals):
             raise ModelError(f"totals must be IOTotals, got {self.totals!r:.60}")
         if self.origin is not None and not isinstance(self.origin, RunOrigin):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit import MAP, PhaseType
-from phasefit.checks import real_number
+from phasefit.checks import instance_of, real_number
 from phasefit.records import Record
 from qmodels.errors import ModelError, UnstableError
 from qmodels.markov import QBD, QBDSolution, solve_qbd
@@ -66,8 +66,7 @@ class BreakdownQueue(Record):
             law = getattr(self, name)
             if isinstance(law, MAP):
                 continue
-            if not isinstance(law, PhaseType):
-                raise ModelError(f"{name} must be a PhaseType, got {law!r:.60}")
+            instance_of(name, law, PhaseType)
             if law.atom > 0.0:
                 raise ModelError(
                     f"{name}: a part of the law lies at zero; take the law of the positive values"

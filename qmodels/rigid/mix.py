@@ -10,7 +10,7 @@ import numpy as np
 
 from phasefit import PhaseType
 from phasefit.arrays import Array, Ints
-from phasefit.checks import real_number, whole_number
+from phasefit.checks import check_fields, real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 
@@ -44,8 +44,8 @@ class RigidClass(Record):
     law: PhaseType
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "need", whole_number("need", self.need, least=1))
-        object.__setattr__(self, "share", real_number("share", self.share, above=0.0))
+        check_fields(self, whole_number, "need", least=1)
+        check_fields(self, real_number, "share", above=0.0)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class RigidMix(Record):
     classes: tuple[RigidClass, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "servers", whole_number("servers", self.servers, least=1))
+        check_fields(self, whole_number, "servers", least=1)
         object.__setattr__(self, "classes", tuple(self.classes))
         if not self.classes:
             raise ModelError("a mix needs at least one class of jobs")

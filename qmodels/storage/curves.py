@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from phasefit.arrays import Array
-from phasefit.checks import real_number, share, whole_number
+from phasefit.checks import check_fields, real_number, share, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.networks.product_form import birth_death_weights
@@ -173,14 +173,14 @@ class StageCurve(Result):
     level: float = math.inf
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "seconds", real_number("seconds", self.seconds, above=0.0))
-        object.__setattr__(self, "io_share", share("io_share", self.io_share))
-        object.__setattr__(self, "loss", share("loss", self.loss, one=False))
+        check_fields(self, real_number, "seconds", above=0.0)
+        check_fields(self, share, "io_share")
+        check_fields(self, share, "loss", one=False)
         for field, least in (("streams", 1.0), ("level", 0.0)):
             value = getattr(self, field)
             if not (isinstance(value, (int, float)) and value == math.inf):
                 object.__setattr__(self, field, real_number(field, value, least=least))
-        object.__setattr__(self, "creep", real_number("creep", self.creep, least=0.0))
+        check_fields(self, real_number, "creep", least=0.0)
         if self.level == 0.0:
             raise ModelError("level must be above zero; set creep to 0 for no stretch")
 

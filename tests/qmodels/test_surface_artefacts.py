@@ -11,6 +11,7 @@ import pytest
 
 from qmodels import plotting
 from qmodels.commands import surface_files
+from qmodels.plotting import fonts
 from tests.command import called, result_of
 from tests.qmodels.test_scaling_misfit import stepped
 
@@ -25,7 +26,7 @@ def artefacts(kept_fits, tmp_path_factory, request):
     stepped(request.param)[0].frame.to_csv(folder / "runs.csv", index=False)
     titles = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(surface_files, "_DPI", 30)
+        patch.setattr(fonts, "DPI", 30)
         drawn = surface_files._figures
 
         def noted(found):

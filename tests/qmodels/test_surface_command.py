@@ -13,12 +13,12 @@ import pytest
 
 import qmodels.cli
 from qmodels.commands import surface as surface_command
-from qmodels.commands import surface_files
 from qmodels.errors import ModelError
 from qmodels.io.extrap import write_extrap
 from qmodels.io.runs import read_runs
 from qmodels.io.subjects import read_subject
 from qmodels.pages import surface as interactive
+from qmodels.plotting import fonts
 from qmodels.programs import fit_runs, speedup_surface
 from qmodels.programs.allotments import best_allotment
 from qmodels.programs.profiles import PROFILES, profile
@@ -343,7 +343,7 @@ class TestRuns:
         assert subject.measured[0, 2] == pytest.approx(2 * 3.0 + 91.0, rel=0.03)
 
     def test_of_which_none_is_whole_are_drawn_without_points(self, run, tmp_path, monkeypatch):
-        monkeypatch.setattr(surface_files, "_DPI", 30)
+        monkeypatch.setattr(fonts, "DPI", 30)
         lines = ["program,phase,kind,p,d,seconds"]
         lines += [f"a,1,io,{p},{d},{30 / p / d}" for p in (2, 4, 8) for d in (1, 2)]
         lines += [f"a,1,cpu,{p},1,{90 / p}" for p in (3, 6, 12)]
@@ -356,7 +356,7 @@ class TestRuns:
 
     @pytest.mark.thorough
     def test_are_drawn_with_their_points(self, run, runs, tmp_path, monkeypatch):
-        monkeypatch.setattr(surface_files, "_DPI", 40)
+        monkeypatch.setattr(fonts, "DPI", 40)
         run(runs, "-o", tmp_path / "out")
         assert {"times.png", "forecast.csv", "surface.html"} <= listed(tmp_path / "out")
         page = (tmp_path / "out" / "surface.html").read_text()
@@ -525,7 +525,7 @@ class TestInputs:
 class TestTheFolder:
     @pytest.fixture(autouse=True)
     def _coarse(self, monkeypatch):
-        monkeypatch.setattr(surface_files, "_DPI", 40)
+        monkeypatch.setattr(fonts, "DPI", 40)
 
     @pytest.mark.thorough
     def test_holds_the_figures_the_tables_and_the_page(self, run, tmp_path):

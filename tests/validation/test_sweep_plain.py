@@ -371,6 +371,18 @@ class TestVersion:
         assert not {"qmodels/io/darshan.py", "qmodels/policies/prediction.py"} & files
 
     @pytest.mark.thorough
+    @pytest.mark.parametrize(
+        ("module", "table"),
+        [
+            ("bani_mohammad.claims", "bani_mohammad"),
+            ("liu.tolerances", "liu_trends"),
+            ("mache.setup", "mache_table2"),
+        ],
+    )
+    def test_a_table_that_a_paper_prints_counts_where_it_is_read(self, module, table):
+        assert f"validation/papers/published/{table}.csv" in source_files(f"validation.papers.{module}")
+
+    @pytest.mark.thorough
     def test_a_name_handed_on_by_a_stub_leads_to_its_own_file(self):
         assert "phasefit/phase_type.py" in source_files("qmodels.policies.prediction")
         assert not any(file.endswith(".pyi") for file in source_files("validation.study.run"))

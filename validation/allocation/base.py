@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Literal, final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.checks import whole_number
+from phasefit.arrays import Ints, read_only
+from phasefit.checks import check_fields, whole_number
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
 from validation.mesh import Mesh, Occupancy, Sides
 from validation.mesh.occupancy import as_mesh, as_occupancy
 
-Ints = NDArray[np.int64]
 Free = NDArray[np.bool_]
 
 #: What a strategy promises about how much it gives and when it refuses; see `AbstractStrategy`.
@@ -51,7 +51,7 @@ class Request:
     shape: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", whole_number("size", self.size, least=1))
+        check_fields(self, whole_number, "size", least=1)
         if self.shape is None:
             return
         if not isinstance(self.shape, tuple) or len(self.shape) not in (2, 3):
@@ -103,10 +103,26 @@ class AbstractStrategy(abc.ABC):
 
     @abc.abstractmethod
     def choose(self, mesh: Occupancy, request: Request) -> Ints | None:
-        """Different free nodes for `request`, ascending, or None to leave it waiting.
+        """Choose nodes for a request.
 
-        What is given as `mesh` says who holds what (`busy`, `free`, `jobs`) and answers for the
-        place as well (`rows`, `columns`, `io_side` and whatever else a `Mesh` has).
+        Parameters
+        ----------
+        mesh : Occupancy
+            Says who holds what (`busy`, `free`, `jobs`) and answers for the place as well (`rows`,
+            `columns`, `io_side` and whatever else a `Mesh` has). The built-in strategies take a `Mesh`
+            as well, which nobody holds.
+        request : Request
+            What is asked for. The built-in strategies take a number of nodes as well.
+
+        Returns
+        -------
+        nodes : (n,) ndarray of int or None
+            Different free nodes, ascending, or None to leave the request waiting.
+
+        Raises
+        ------
+        ModelError
+            If the strategy is not defined on this mesh, or `request` is none.
         """
 
     def fresh(self, rng: np.random.Generator) -> AbstractStrategy:
@@ -184,25 +200,7 @@ class PlaneStrategy(AbstractStrategy):
 
     @final
     def choose(self, mesh: Mesh | Occupancy, request: Request | int) -> Ints | None:
-        """Choose nodes for a request.
-
-        Parameters
-        ----------
-        mesh : Occupancy or Mesh
-            Its free nodes are those that no job holds, all of them if it is a `Mesh`.
-        request : Request or int
-            What is asked for; an int asks for so many nodes.
-
-        Returns
-        -------
-        nodes : (n,) ndarray of int or None
-            Different free nodes, ascending, or None if the strategy refuses.
-
-        Raises
-        ------
-        ModelError
-            If the strategy is not defined on this mesh, or `request` is not one.
-        """
+        """See `AbstractStrategy.choose`."""
         request, place = as_request(request), as_mesh(mesh)
         free = self.free_grid(mesh)
         if request.size > np.count_nonzero(free):
@@ -251,8 +249,7 @@ def turned(grid: NDArray[Any], side: str | None) -> NDArray[Any]:
 def node_order(rows: int, columns: int, side: str | None) -> Ints:
     """Numbers of the nodes of a 2-D mesh by their places in the grid that strategies see."""
     order = turned(np.arange(rows * columns, dtype=np.int64).reshape(rows, columns), side).ravel().copy()
-    order.flags.writeable = False
-    return order
+    return read_only(order)
 
 
 @lru_cache(maxsize=32)
@@ -260,8 +257,7 @@ def place_order(rows: int, columns: int, side: str | None) -> Ints:
     """Places in the grid that strategies see by the numbers of the nodes."""
     where = np.empty(rows * columns, dtype=np.int64)
     where[node_order(rows, columns, side)] = np.arange(rows * columns)
-    where.flags.writeable = False
-    return where
+    return read_only(where)
 
 
 #: Every strategy by name; the command line, the experiments and the contract tests read this.

@@ -15,10 +15,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from phasefit.checks import one_of, real_number
+from phasefit.arrays import Ints, read_only
+from phasefit.checks import check_fields, one_of, real_number
 from qmodels.errors import ModelError
 from validation.allocation import _kernels
-from validation.allocation.base import Free, Ints, PlaneStrategy, Request, register
+from validation.allocation.base import Free, PlaneStrategy, Request, register
 
 
 class Rule(NamedTuple):
@@ -73,7 +74,7 @@ class StaticTolerance(RuledTree):
 
     def __post_init__(self) -> None:
         if not (isinstance(self.alpha, float) and self.alpha == inf):
-            object.__setattr__(self, "alpha", real_number("alpha", self.alpha, least=0.0))
+            check_fields(self, real_number, "alpha", least=0.0)
 
     @property
     def rule(self) -> Rule:
@@ -94,7 +95,7 @@ class DynamicTolerance(RuledTree):
     ratio: float = 0.25
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ratio", real_number("ratio", self.ratio, least=0.0))
+        check_fields(self, real_number, "ratio", least=0.0)
 
     @property
     def rule(self) -> Rule:
@@ -281,5 +282,4 @@ def tree_order(rows: int, columns: int) -> Ints:
             height //= 2
             rank = 2 * rank + row // height % 2
     order = np.argsort(rank)
-    order.flags.writeable = False
-    return order
+    return read_only(order)

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
 from typing import ClassVar, final
 
 import numpy as np
 
+from phasefit.arrays import Ints
 from phasefit.checks import boolean
 from qmodels.errors import ModelError
 from validation.allocation import _kernels
-from validation.allocation.base import (
-    AbstractStrategy,
-    Ints,
-    Kind,
-    Request,
-    as_request,
-)
+from validation.allocation.base import AbstractStrategy, Kind, Request, as_request
 from validation.mesh import Mesh, Occupancy, Sides
 from validation.mesh.occupancy import as_mesh, as_occupancy
 
 
+@dataclass(frozen=True)
 class BoxStrategy(AbstractStrategy):
     """Gives each job one free box of the sides that it asks for.
 
@@ -35,10 +32,14 @@ class BoxStrategy(AbstractStrategy):
     8 x 8 x 8, it is refused even on an empty mesh.
 
     The boxes lie as the mesh is described, wherever its I/O nodes are.
+
+    Parameters
+    ----------
+    turning : bool
+        Whether the sides of a request are tried in every order, the given one first.
     """
 
     kind: ClassVar[Kind] = "contiguous"
-    #: Whether a request may be turned: its sides are tried in every order, the given one first.
     turning: bool = False
 
     def __post_init__(self) -> None:
@@ -53,25 +54,7 @@ class BoxStrategy(AbstractStrategy):
 
     @final
     def choose(self, mesh: Mesh | Occupancy, request: Request | int) -> Ints | None:
-        """Choose nodes for a request.
-
-        Parameters
-        ----------
-        mesh : Occupancy or Mesh
-            Its free nodes are those that no job holds, all of them if it is a `Mesh`.
-        request : Request or int
-            What is asked for; an int asks for so many nodes in a box nearest to a cube.
-
-        Returns
-        -------
-        nodes : (n,) ndarray of int or None
-            The free nodes of one box, ascending, or None if the strategy refuses.
-
-        Raises
-        ------
-        ModelError
-            If `request` is no request.
-        """
+        """See `AbstractStrategy.choose`; the nodes are those of one box."""
         wanted, place, held = as_request(request), as_mesh(mesh), as_occupancy(mesh)
         if wanted.size > held.free:
             return None

@@ -13,15 +13,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from phasefit.arrays import Ints
 from validation.allocation import _kernels
-from validation.allocation.base import (
-    Free,
-    Ints,
-    PlaneStrategy,
-    Request,
-    as_request,
-    register,
-)
+from validation.allocation.base import Free, PlaneStrategy, Request, as_request, register
 from validation.mesh import Mesh, Occupancy
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Ints
 from validation.allocation import _kernels
-from validation.allocation.base import Ints, register
+from validation.allocation.base import register
 from validation.allocation.boxes import BoxStrategy
 from validation.mesh import Occupancy, Sides
 
@@ -84,8 +85,6 @@ class FF(BoxStrategy):
     [1, 2, 9, 10]
     """
 
-    turning: bool = False
-
     name = "FF"
 
     def base(self, held: Occupancy, box: Sides) -> Ints | None:
@@ -135,8 +134,6 @@ class BF(BoxStrategy):
     >>> BF().choose(held, Request.of_shape(2, 1, 2)).tolist()
     [4, 5, 12, 13]
     """
-
-    turning: bool = False
 
     name = "BF"
 
@@ -192,8 +189,6 @@ class BL(BoxStrategy):
     >>> BL().choose(held, Request.of_shape(2, 1, 2)).tolist()
     [4, 5, 12, 13]
     """
-
-    turning: bool = False
 
     name = "BL"
 

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from phasefit.arrays import Ints
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError
-from validation.allocation.base import AbstractStrategy, Ints, Kind, Request
-from validation.analysis.promises import KeptPromises
+from validation.allocation.base import AbstractStrategy, Kind, Request
+from validation.analysis.promises import KeptPromises, same_answer
 from validation.mesh import Mesh, Occupancy, Sides
 
 #: Sides of the meshes that are tried, rows and columns or x, y and z, and a torus of the last; a
@@ -161,9 +162,14 @@ class _Trial:
             return one.fresh(np.random.default_rng(0)), other.fresh(np.random.default_rng(0))
         return one, other
 
-    def _history(self, mesh: Occupancy, label: str, operations: int, rng: np.random.Generator) -> None:
+    def _on_empty(self, mesh: Occupancy, label: str) -> list[Ints | None]:
+        """What is given of an empty mesh: one node, and all of them."""
         strategy, twin = self._pair()
-        empty = [self._ask(strategy, twin, mesh, Request(size), label) for size in (1, mesh.nodes)]
+        return [self._ask(strategy, twin, mesh, Request(size), label) for size in (1, mesh.nodes)]
+
+    def _history(self, mesh: Occupancy, label: str, operations: int, rng: np.random.Generator) -> None:
+        empty = self._on_empty(mesh, label)
+        strategy, twin = self._pair()
         case = f"{mesh.nodes + 1} nodes of {label}"
         impossible = self._answer(strategy, mesh, Request(mesh.nodes + 1), case, "impossible")
         if impossible is not None:
@@ -179,9 +185,7 @@ class _Trial:
         jobs = list(mesh.jobs)
         for i in rng.permutation(len(jobs)):
             mesh.release(jobs[i])
-        strategy, twin = self._pair()
-        again = [self._ask(strategy, twin, mesh, Request(size), label) for size in (1, mesh.nodes)]
-        if not all(map(_same, empty, again)):
+        if not all(map(same_answer, empty, self._on_empty(mesh, label))):
             self.failures.setdefault("history", f"answers differently on {label}, empty again")
 
     def _answer(
@@ -225,7 +229,7 @@ class _Trial:
             note("free nodes", f"{case}: gave {fault}")
             return None
         other = twin if _draws(strategy) else self.make()
-        if not _same(nodes, self._answer(other, mesh, request, case, "defined")):
+        if not same_answer(nodes, self._answer(other, mesh, request, case, "defined")):
             note(
                 "repeatable",
                 f"{case}: another made in the same way answers differently; keep no state, and let "
@@ -304,13 +308,3 @@ def _fault(nodes: Any, mesh: Occupancy) -> str | None:
 
 def _told(error: Exception) -> str:
     return f"raised {type(error).__name__} ({error!s:.120})"
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two answers are equal."""
-    if one is None or other is None:
-        return one is other
-    try:
-        return np.array_equal(one, other)
-    except Exception:  # whatever comparing such answers does
-        return False

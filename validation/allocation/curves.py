@@ -14,10 +14,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from phasefit.arrays import Ints, read_only
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import MemoryBudgetError
 from validation.allocation import _kernels
-from validation.allocation.base import Free, GridStrategy, Ints, Request, register
+from validation.allocation.base import Free, GridStrategy, Request, register
 from validation.mesh import Sides
 
 #: How an interval of free ranks is chosen: first fit, best fit, least sum of squares.
@@ -64,7 +65,7 @@ def hilbert_curve(rows: int, columns: int) -> Ints:
             np.select([first, last], [column, side - 1 - column], row),
             np.select([first, last], [row, side - 1 - row], column),
         )
-    return _read_only(np.argsort(key, kind="stable"))
+    return read_only(np.argsort(key, kind="stable"))
 
 
 @lru_cache(maxsize=16)
@@ -79,7 +80,7 @@ def snake_curve(rows: int, columns: int) -> Ints:
     rows, columns = (whole_number("rows", rows, least=1), whole_number("columns", columns, least=1))
     order = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
     order[1::2] = order[1::2, ::-1].copy()
-    return _read_only(order.ravel())
+    return read_only(order.ravel())
 
 
 @lru_cache(maxsize=16)
@@ -133,7 +134,7 @@ def hilbert_curve_in_space(sides: Sides) -> Ints:
             axes[i] ^= np.where(inverted, 0, swapped)
     x, y, z = axes
     inside = (x < sides.x) & (y < sides.y) & (z < sides.z)
-    return _read_only((x + sides.x * (y + sides.y * z))[inside])
+    return read_only((x + sides.x * (y + sides.y * z))[inside])
 
 
 @lru_cache(maxsize=16)
@@ -152,12 +153,7 @@ def snake_curve_in_space(sides: Sides) -> Ints:
     order[1::2] = order[1::2, ::-1].copy()
     lines = order.reshape(-1, sides.x)
     lines[1::2] = lines[1::2, ::-1].copy()
-    return _read_only(order.ravel())
-
-
-def _read_only(order: Ints) -> Ints:
-    order.flags.writeable = False
-    return order
+    return read_only(order.ravel())
 
 
 #: Cells of the largest cube whose curve is listed: about 400 MB while it is made.

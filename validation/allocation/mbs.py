@@ -12,12 +12,12 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Ints
 from validation.allocation import _kernels
-from validation.allocation.base import Free, GridStrategy, Ints, Request, register
+from validation.allocation.base import Free, GridStrategy, Request, register
 
-Levels = NDArray[np.int64]
+Levels = Ints
 
 
 @register

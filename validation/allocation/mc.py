@@ -12,9 +12,10 @@ from math import isqrt
 
 import numpy as np
 
+from phasefit.arrays import Ints
 from qmodels.errors import ModelError
 from validation.allocation import _kernels
-from validation.allocation.base import Free, Ints, PlaneStrategy, Request, register
+from validation.allocation.base import Free, PlaneStrategy, Request, register
 
 
 @register

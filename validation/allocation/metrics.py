@@ -15,10 +15,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from phasefit.arrays import Ints, read_only
 from phasefit.checks import one_of
 from qmodels.errors import ModelError
 from validation.allocation import _kernels
-from validation.allocation.base import Free, Ints, place_order, turned
+from validation.allocation.base import Free, place_order, turned
 from validation.allocation.binary_tree import tree_order
 from validation.allocation.curves import CURVES
 from validation.allocation.mbs import quad_tree
@@ -153,8 +154,7 @@ def _halves(rows: int, columns: int, side: str | None) -> Ints:
     deep, wide = (columns, rows) if side in ("north", "south") else (rows, columns)
     row = place_order(rows, columns, side) // wide
     found = (row < deep // 2).astype(np.int64) - (row >= deep - deep // 2)
-    found.flags.writeable = False
-    return found
+    return read_only(found)
 
 
 def system_balance(mesh: Mesh | Occupancy) -> int:

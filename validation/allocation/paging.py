@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from phasefit.arrays import Ints
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
-from validation.allocation.base import Free, GridStrategy, Ints, Kind, Request, register
+from validation.allocation.base import Free, GridStrategy, Kind, Request, register
 
 
 @register

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from phasefit.arrays import Ints
 from qmodels.errors import ModelError
-from validation.allocation.base import Free, GridStrategy, Ints, Request, register
+from validation.allocation.base import Free, GridStrategy, Request, register
 
 
 @register

@@ -7,7 +7,9 @@ asks a strategy instead.
 from validation.allocation._kernels import (
     BEST_FIT,
     aligned_base,
+    base_sides,
     box_nodes,
+    candidate_plane,
     first_base,
     interval,
     largest_free_box,
@@ -19,7 +21,9 @@ from validation.allocation._kernels import (
 __all__ = [
     "BEST_FIT",
     "aligned_base",
+    "base_sides",
     "box_nodes",
+    "candidate_plane",
     "first_base",
     "interval",
     "largest_free_box",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from phasefit.checks import real_vector
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
@@ -16,7 +16,6 @@ from validation.analysis.estimates import Estimate, estimate, plus_minus
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 Verdict = Literal["better", "worse", "undecided"]
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from phasefit.checks import real_number, share, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
@@ -156,9 +157,7 @@ def estimate(values: ArrayLike, *, confidence: float = 0.95) -> Estimate:
     return Estimate(float(x.mean()), half_width, confidence, n)
 
 
-def jackknife(
-    statistic: Callable[[NDArray[np.float64]], float], n: int, *, confidence: float = 0.95
-) -> Estimate:
+def jackknife(statistic: Callable[[Array], float], n: int, *, confidence: float = 0.95) -> Estimate:
     """Student t interval for a smooth function of the means over independent replications.
 
     Parameters

@@ -61,6 +61,34 @@ def legend(alternative: object) -> str:
     return (inspect.getdoc(type(alternative)) or "no word is said of it").splitlines()[0].replace("`", "")
 
 
+def means_in_words(found: Any, quantity: str) -> str:
+    """Return the means of a figure, the least first, in words.
+
+    Parameters
+    ----------
+    found : comparison
+        As for `standings`.
+    quantity : str
+        Of which less is better.
+    """
+    said = [f"{name} {estimated(found.runs[name][quantity])}" for name in found.ranked(quantity)]
+    return f"Mean {quantity} under each {found.kind}, the least first: {', '.join(said)}."
+
+
+def same_jobs(kinds: str) -> str:
+    """Return what to know of a table whose last column is `against`.
+
+    Parameters
+    ----------
+    kinds : str
+        Whose rows they are, such as "balancers".
+    """
+    return (
+        f"All {kinds} got the same jobs, so that the last column, of paired differences, tells more than "
+        f"the intervals beside the means."
+    )
+
+
 def standings(
     found: Any, quantity: str, takes: Callable[[Estimate], str], unit: Callable[[str], str]
 ) -> list[str]:

@@ -9,11 +9,12 @@ of jobs.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from phasefit.arrays import record
 from phasefit.compiled import INLINED, UNCOUNTED, UNCOUNTED_WITHIN
 
 #: What a job does: it works; it stands still for a checkpoint; it copies its state aside; it is
@@ -28,79 +29,35 @@ CONSTANT, UNIFORM, STAGED = 0, 1, 2
 #: Share of its interval by which a clock's time may lie ahead and count as now.
 _NOW = 1e-9
 
-
-def _record(**fields: type) -> np.dtype[Any]:
-    # Of the type `numpy.record`, so that fields are attributes without the compiler too.
-    return np.dtype((np.record, list(fields.items())))
-
-
 #: A job. `kept_back` is work done and not yet written, up to `since`, from when on it works;
 #: `captured` is what the transfer under way will save; `owed` says that a checkpoint is due and
 #: waits for its predecessor. Times are absolute, in seconds.
-JOB = _record(
-    kind=np.int64,
-    transfer=np.int64,
-    reads=np.int64,
-    of=np.int64,
-    owed=np.int64,
-    turn=np.int64,
-    due=np.float64,
-    fails=np.float64,
-    until=np.float64,
-    since=np.float64,
-    kept_back=np.float64,
-    captured=np.float64,
-    asked=np.float64,
-    stood=np.float64,
-    last=np.float64,
-    offset=np.float64,
+JOB = record(
+    ("kind transfer reads of owed turn", np.int64),
+    ("due fails until since kept_back captured asked stood last offset", np.float64),
 )
 #: A class of jobs: how it writes, and what it is worth; `virtual` counts the bytes of a transfer
 #: that never ends, `rate` bytes per second now of each of the `moving`. Its jobs are those
 #: from `first` to before `after`.
-CLASS = _record(
-    mode=np.int64,
-    clock=np.int64,
-    nodes=np.float64,
-    interval=np.float64,
-    mtbf=np.float64,
-    snapshot=np.float64,
-    downtime=np.float64,
-    write=np.float64,
-    read=np.float64,
-    virtual=np.float64,
-    rate=np.float64,
-    moving=np.int64,
-    first=np.int64,
-    after=np.int64,
+CLASS = record(
+    ("mode clock", np.int64),
+    ("nodes interval mtbf snapshot downtime write read virtual rate", np.float64),
+    ("moving first after", np.int64),
 )
 #: What the storage is and does; `nodes` are those of the jobs whose transfers move, `used` is the
 #: integral of the used share of the bandwidth, and from `from_` on there is counting.
-STORAGE = _record(
-    bandwidth=np.float64,
-    per_job=np.float64,
-    writers=np.int64,
-    order=np.int64,
-    moving=np.int64,
-    queued=np.int64,
-    turn=np.int64,
-    nodes=np.float64,
-    now=np.float64,
-    from_=np.float64,
-    used=np.float64,
-    events=np.int64,
-    stalls=np.int64,
+STORAGE = record(
+    ("bandwidth per_job", np.float64),
+    ("writers order moving queued turn", np.int64),
+    ("nodes now from_ used", np.float64),
+    ("events stalls", np.int64),
 )
 #: What is counted for a class from `from_` on: work kept, checkpoints, restores, failures, stalls
 #: for checkpoints; sums of seconds from request to completion and of seconds still.
-TALLY = _record(
-    work=np.float64,
-    writes=np.int64,
-    reads=np.int64,
-    failures=np.int64,
-    stalls=np.int64,
-    write_seconds=np.float64,
-    stall_seconds=np.float64,
+TALLY = record(
+    ("work", np.float64),
+    ("writes reads failures stalls", np.int64),
+    ("write_seconds stall_seconds", np.float64),
 )
 #: Columns of the laws of a class: its interval, the bytes of a transfer, its downtime. (Of plain
 #: numbers each would be a type of its own, and `_drawn` be compiled for each.)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import share
 from phasefit.records import Drawing, Record, Result
 from qmodels.checkpoints import Checkpointing, Storage
@@ -31,7 +31,7 @@ class ClassResult(Record):
     writes: int  #: checkpoints completed, all replications
     restores: int
     failures: int
-    stalls: NDArray[np.float64]  #: time still for every checkpoint, as far as kept
+    stalls: Array  #: time still for every checkpoint, as far as kept
 
     def percentile(self, q: float) -> float:
         """Stall that a share `q` of the checkpoints do not exceed, seconds.

@@ -16,12 +16,12 @@ from phasefit.checks import real_number, whole_number
 from qmodels.checkpoints import Checkpointing, Storage
 from qmodels.checkpoints.model import MODES, ORDERS
 from qmodels.errors import ModelError
-from qmodels.progress import Progress, no_progress
+from qmodels.progress import Progress
 from validation.analysis.estimates import estimate
 from validation.analysis.seeding import stream
 from validation.checkpoints import _kernels as kernels
 from validation.checkpoints.results import CheckpointSimulation, ClassResult
-from validation.sweeps.executors import given_or, thread_pool, worker_count
+from validation.sweeps.executors import replicated
 
 #: Stalls kept of each replication, at most, for percentiles.
 _STALLS = 400_000
@@ -102,14 +102,8 @@ def simulate_checkpoints(
     warm = whole_number("warm_up", warm_up, least=0)
     step = max(job.interval + job.write_alone(storage) for job, _ in classes)
     length = _length(classes, step, intervals)
-    report = no_progress if progress is None else progress
     one = partial(_one, classes, storage, warm * step, length * step, seed)
-    played: list[_Played] = []
-    threads = min(worker_count(workers), runs)
-    with given_or(executor, thread_pool, threads) as pool:
-        for done, run in enumerate(pool.map(one, range(runs)), start=1):
-            played.append(run)
-            report("replications", done, runs)
+    played = replicated(one, runs, workers=workers, executor=executor, progress=progress)
     return _summary(classes, storage, played, confidence, length * step)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
-from validation.analysis.promises import KeptPromises
+from validation.analysis.promises import KeptPromises, same_answer
 from validation.analysis.seeding import stream
 from validation.cluster.balancing.base import AbstractBalancer, ClusterView, Job, Move, checked_nodes
 from validation.cluster.node import Cluster, Node
@@ -184,7 +184,7 @@ class _Probe(AbstractBalancer):
                 answers.append(checked_nodes(answer, job, view.nodes, self.asked.name))
             except ModelError as error:
                 self._stop("nodes", case, str(error))
-        if any(not _same(answers[0], other) for other in answers[1:]):
+        if any(not same_answer(answers[0], other) for other in answers[1:]):
             self._stop("repeatable", case, f"{answers[0]}, then {answers[1]}, afresh {answers[2]}")
         if not _same_contents(before, _contents(view)):
             self._stop("pure", case, "what it sees was changed")
@@ -239,12 +239,6 @@ def _contents(view: ClusterView) -> list[Any]:
 
 def _same_contents(one: list[Any], other: list[Any]) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
-
-
-def _same(one: Any, other: Any) -> bool:
-    if one is None or other is None:
-        return one is other
-    return bool(np.array_equal(one, other))
 
 
 def _said(error: Exception) -> str:

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from phasefit.arrays import Array
-from phasefit.checks import boolean, real_number, whole_number
+from phasefit.checks import boolean, check_fields, real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 
@@ -59,10 +59,8 @@ class Node(Record):
     link: float = 12.5
 
     def __post_init__(self) -> None:
-        for name in ("speed", "memory", "disk_rate", "link"):
-            object.__setattr__(self, name, real_number(name, getattr(self, name), above=0.0))
-        for name in ("access", "fault"):
-            object.__setattr__(self, name, real_number(name, getattr(self, name), least=0.0))
+        check_fields(self, real_number, "speed", "memory", "disk_rate", "link", above=0.0)
+        check_fields(self, real_number, "access", "fault", least=0.0)
 
     def access_time(self, request: float) -> float:
         """Seconds of disk that an access of so many MB takes."""
@@ -136,15 +134,9 @@ class Cluster(Record):
         if len(given) > MOST_NODES:
             raise ModelError(f"a cluster may have {MOST_NODES:,} nodes, got {len(given):,}")
         object.__setattr__(self, "nodes", given)
-        for name in (
-            "remote_cost",
-            "preemption_cost",
-            "barrier_cost",
-            "access_dispersion",
-            "broadcast",
-        ):
-            object.__setattr__(self, name, real_number(name, getattr(self, name), least=0.0))
-        object.__setattr__(self, "barrier", real_number("barrier", self.barrier, above=0.0))
+        costs = "remote_cost", "preemption_cost", "barrier_cost"
+        check_fields(self, real_number, *costs, "access_dispersion", "broadcast", least=0.0)
+        check_fields(self, real_number, "barrier", above=0.0)
         boolean("remaining_known", self.remaining_known)
 
     @classmethod

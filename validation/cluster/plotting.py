@@ -11,9 +11,8 @@ from typing import Any, Final
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from phasefit.checks import one_of
 from qmodels.plotting.style import (
     BLACK,
@@ -158,7 +157,7 @@ def slowdown_tails(
     return ax
 
 
-def migration_map(migrations: NDArray[np.int64], *, ax: Axes | None = None) -> Axes:
+def migration_map(migrations: Ints, *, ax: Axes | None = None) -> Axes:
     """Draw how many tasks went from each node to each other."""
     ax = axes_or_new(ax, figsize=(4.6, 3.8))
     mesh = ax.imshow(migrations, cmap=MAP, origin="lower", interpolation="nearest")

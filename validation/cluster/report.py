@@ -10,7 +10,15 @@ import pandas as pd
 from qmodels.pages.report import Drawn, Grid, Picture, Report, Section
 from qmodels.plotting.embedded import page_axes
 from qmodels.words import plain_number
-from validation.analysis.sentences import against, estimated, legend, listed, standings
+from validation.analysis.sentences import (
+    against,
+    estimated,
+    legend,
+    listed,
+    means_in_words,
+    same_jobs,
+    standings,
+)
 from validation.cluster.history import ClusterRun
 from validation.cluster.plotting import migration_map, timeline
 from validation.cluster.runs import BalancerComparison, BalancerRuns, ClusterPoint, trace_of
@@ -59,11 +67,6 @@ def findings(found: BalancerComparison) -> list[str]:
     return said
 
 
-def _slowdown_words(runs: Sequence[BalancerRuns]) -> str:
-    said = [f"{run.balancer} {estimated(run['slowdown'])}" for run in runs]
-    return f"Mean slowdown under each balancer, the least first: {', '.join(said)}."
-
-
 def _tail_words(runs: Sequence[BalancerRuns]) -> str:
     said = [
         f"{run.balancer} {plain_number(run['slowdown_p95'].mean, 3)} and "
@@ -91,7 +94,7 @@ def balance_report(plan: BalancePlan, found: BalancerComparison) -> Report:
     found : BalancerComparison
         What came of it.
     """
-    ordered = sorted(found.runs.values(), key=lambda run: run["slowdown"].mean)
+    ordered = [found.runs[name] for name in found.ranked("slowdown")]
     best = ordered[0]
 
     drawn: list[Drawn] = []  # of the first runs, filled as they are written
@@ -106,22 +109,17 @@ def balance_report(plan: BalancePlan, found: BalancerComparison) -> Report:
             _write_first_run(run, folder, number)
             drawn.append((timeline(run, "tasks", ax=page_axes()).get_figure(), _task_words(run)))
 
-    same_jobs = (
-        " All balancers got the same jobs, so that the last column, of paired differences, tells more than "
-        "the intervals beside the means."
-        if best.replications > 1
-        else ""
-    )
+    more = f" {same_jobs('balancers')}" if best.replications > 1 else ""
     slowdowns = (
         Picture(
             "slowdown",
             "Mean slowdown of a job, its response time over the time that it takes alone, and what "
             f"makes it up{'; lines: 95 % intervals' if best.replications > 1 else ''}.",
-            lambda: (found.plot(page_axes()).get_figure(), _slowdown_words(ordered)),
+            lambda: (found.plot(page_axes()).get_figure(), means_in_words(found, "slowdown")),
         ),
         Grid("Slowdown by balancer, the best first", ordered, _columns(found, best), (0, 9)),
         f"One for the job alone, queueing for processors and disks, paging, barriers and migration"
-        f"{_slower(ordered)} make up the mean slowdown.{same_jobs}",
+        f"{_slower(ordered)} make up the mean slowdown.{more}",
         {balancer.name: legend(balancer) for balancer in plan.balancers},
     )
     tails = Picture(
@@ -188,4 +186,4 @@ def _write_first_run(run: ClusterRun, folder: Path, number: int) -> None:
         pd.DataFrame(run.migrations).to_csv(folder / f"migrations-{number}.csv")
         drawn["migrations"] = migration_map(run.migrations).get_figure()
     for name, figure in drawn.items():
-        save(figure, folder / f"{name}-{number}.png", dpi=150)
+        save(figure, folder / f"{name}-{number}.png")

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from phasefit.checks import one_of, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
@@ -86,7 +85,7 @@ class BalancerRuns(Replications, Result):
 
     balancer: str
     tails: Mapping[str, Array] = field(repr=False)  #: mean share of jobs above each of `TAIL`
-    migrations: NDArray[np.int64] = field(repr=False)  #: (nodes, nodes) over all replications
+    migrations: Ints = field(repr=False)  #: (nodes, nodes) over all replications
     warnings: tuple[str, ...]
 
     def record(self) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar, Final
 
@@ -15,9 +16,8 @@ from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail
 from validation.cluster.balancing import BALANCERS, AbstractBalancer
 from validation.cluster.node import MOST_NODES, Cluster, Node
 from validation.cluster.runs import SameTrace, Traces
-from validation.cluster.synthetic import ApplicationTraces, SyntheticTraces
+from validation.cluster.synthetic import CPU_LAW, ApplicationTraces, SyntheticTraces
 from validation.cluster.trace import read_cluster_trace
-from validation.jobs import BoundedPareto
 
 NotNegative = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -28,25 +28,25 @@ _MOST_JOBS: Final = 2_000_000  #: of a run, whose memory is their number times a
 class ClusterTable(Table):
     """What it costs to run a job elsewhere, and what balancers know."""
 
-    remote_cost: NotNegative = 0.1
-    preemption_cost: NotNegative = 0.3
-    barrier: Positive = 100.0
-    barrier_cost: NotNegative = 1.0
-    access_dispersion: NotNegative = 2.0
-    broadcast: NotNegative = 0.0
-    remaining_known: bool = True
+    remote_cost: NotNegative = Cluster.remote_cost
+    preemption_cost: NotNegative = Cluster.preemption_cost
+    barrier: Positive = Cluster.barrier
+    barrier_cost: NotNegative = Cluster.barrier_cost
+    access_dispersion: NotNegative = Cluster.access_dispersion
+    broadcast: NotNegative = Cluster.broadcast
+    remaining_known: bool = Cluster.remaining_known
 
 
 class NodesTable(Table):
     """Nodes of one kind."""
 
     count: Count = 32
-    speed: Positive = 1.0
-    memory: Positive = 640.0
-    access: NotNegative = 8.0
-    disk_rate: Positive = 40.0
-    fault: NotNegative = 8.1
-    link: Positive = 12.5
+    speed: Positive = Node.speed
+    memory: Positive = Node.memory
+    access: NotNegative = Node.access
+    disk_rate: Positive = Node.disk_rate
+    fault: NotNegative = Node.fault
+    link: Positive = Node.link
 
 
 class JobsTable(Table):
@@ -221,7 +221,7 @@ def _traces(source: Path, spec: JobsTable, nodes: int) -> Traces:
         return at_key(source, "jobs", ApplicationTraces, nodes=nodes, **values)
     law = {key: values.pop(key) for key in ("low", "high", "shape") if key in values}
     if law:
-        bounds = {"low": 0.1, "high": 100.0, "shape": 1.0} | law
-        values["cpu"] = at_key(source, "jobs", BoundedPareto, **bounds)
-    values.setdefault("parallel", 0.3 if nodes > 1 else 0.0)
+        values["cpu"] = at_key(source, "jobs", partial(replace, CPU_LAW), **law)
+    if nodes == 1:
+        values.setdefault("parallel", 0.0)
     return at_key(source, "jobs", SyntheticTraces, nodes=nodes, **values)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import real_number, real_vector
 from qmodels.errors import ModelError
 from qmodels.memory import check_memory, memory_limit
@@ -208,8 +208,7 @@ def view_of(s: State) -> ClusterView:
 
     def kept(column: Any) -> Any:
         copy = np.array(column)
-        copy.flags.writeable = False
-        return copy
+        return read_only(copy)
 
     return ClusterView(
         float(s.clocks[state.NOW]),

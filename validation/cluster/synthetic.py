@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from phasefit.arrays import Array
-from phasefit.checks import real_number, share, whole_number
+from phasefit.arrays import Array, Ints
+from phasefit.checks import check_fields, instance_of, real_number, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.cluster.node import TYPICAL_REQUEST, Node
@@ -92,12 +91,9 @@ class SyntheticTraces(Record):
     def __post_init__(self) -> None:
         for name in ("jobs", "nodes"):
             whole_number(name, getattr(self, name), least=1)
-        for name in ("parallel", "io_free"):
-            object.__setattr__(self, name, share(name, getattr(self, name)))
-        for name in ("io_rate", "page_faults", "skew"):
-            object.__setattr__(self, name, real_number(name, getattr(self, name), least=0.0))
-        for name in ("memory_factor", "load_rate"):
-            object.__setattr__(self, name, real_number(name, getattr(self, name), above=0.0))
+        check_fields(self, share, "parallel", "io_free")
+        check_fields(self, real_number, "io_rate", "page_faults", "skew", least=0.0)
+        check_fields(self, real_number, "memory_factor", "load_rate", above=0.0)
         if self.offered_disk is None and self.offered_cpu is None:
             object.__setattr__(self, "offered_disk", 0.75)
         if self.offered_disk is not None and self.offered_cpu is not None:
@@ -105,8 +101,7 @@ class SyntheticTraces(Record):
         for name in ("offered_disk", "offered_cpu"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, real_number(name, getattr(self, name), above=0.0))
-        if not isinstance(self.cpu, BoundedPareto):
-            raise ModelError(f"cpu must be a BoundedPareto, got {self.cpu!r:.60}")
+        instance_of("cpu", self.cpu, BoundedPareto)
         if self.offered_disk is not None and self.io_free == 1.0:
             raise ModelError("no job uses a disk with io_free 1; give offered_cpu instead")
         if self.parallel > 0.0 and self.nodes < 2:
@@ -164,12 +159,12 @@ class SyntheticTraces(Record):
         )
 
 
-def _homes(nodes: int, skew: float, jobs: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _homes(nodes: int, skew: float, jobs: int, rng: np.random.Generator) -> Ints:
     """Homes by Zipf's law over the nodes in random order."""
     weights = np.arange(1.0, nodes + 1.0) ** -skew
     order = rng.permutation(nodes)
     ranks = np.searchsorted(np.cumsum(weights)[:-1] / weights.sum(), rng.random(jobs), "right")
-    found: NDArray[np.int64] = order[ranks].astype(np.int64)
+    found: Ints = order[ranks].astype(np.int64)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import real_vector
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, TraceFormatError
@@ -114,8 +114,7 @@ class ClusterTrace(Result):
         if columns["tasks"].sum() > MOST_TASKS:
             raise ModelError(f"a trace may have {MOST_TASKS:,} tasks, got {columns['tasks'].sum():,}")
         for name, column in columns.items():
-            column.flags.writeable = False
-            object.__setattr__(self, name, column)
+            object.__setattr__(self, name, read_only(column))
 
     @property
     def jobs(self) -> int:

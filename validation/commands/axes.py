@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import typer
 
 from qmodels.errors import ModelError
 
+Varied = Annotated[list[str] | None, typer.Option("--over", help="The same; further ones may follow it.")]
 #: Keys whose values are names, whatever stands in them.
 _NAMES: Final = ("policy", "strategy", "model")
 _MOST_VALUES: Final = 100_000

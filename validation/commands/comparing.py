@@ -210,12 +210,7 @@ class Call:
         Report
             The same.
         """
-        from qmodels.commands.shell import shell_line
-        from qmodels.io.outputs import output_folder
-
-        if self.output is not None:
-            with output_folder(self.output) as folder:
-                report.write(folder, command=shell_line(["qmodels", *(command or sys.argv[1:])]))
+        write_report(report, self.output, command)
         return report
 
     def answer(self, report: Report, record: Mapping[str, Any], *, table: str | None = None) -> None:
@@ -240,6 +235,16 @@ class Call:
             print_json(record)
         if self.output is not None:
             typer.echo(str(self.output / PAGE), err=self.as_json)
+
+
+def write_report(report: Report, output: Path | None, command: Sequence[object] | None = None) -> None:
+    """Write a report where there is an output folder; see `Call.write`."""
+    from qmodels.commands.shell import shell_line
+    from qmodels.io.outputs import output_folder
+
+    if output is not None:
+        with output_folder(output) as folder:
+            report.write(folder, command=shell_line(["qmodels", *(command or sys.argv[1:])]))
 
 
 def by_name(found: Any, quantity: str, **more: Callable[[Any], Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from qmodels.commands.answers import AsJson, print_json
+from qmodels.commands.answers import AsJson, Seed, print_json
 from qmodels.commands.choices import FIDELITIES, SIDES, choice
 from qmodels.errors import ModelError
 from qmodels.words import plural
@@ -52,7 +52,7 @@ def _mesh(
     hop: Annotated[int, typer.Option(min=1, help="Cycles of a header at each channel.")] = 1,
     buffer: Annotated[int, typer.Option(min=1, help="Flits that a channel buffers.")] = 1,
     disk_pace: Annotated[float, typer.Option(help="Cycles that an I/O node needs for each flit.")] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
+    seed: Seed = 0,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the figures and the table.")
     ] = None,
@@ -136,4 +136,4 @@ def _write(run: Contention, output: Path) -> None:
 def _save(axes: Any, file: Path) -> None:
     from qmodels.plotting.fonts import save
 
-    save(axes.get_figure(), file, dpi=150)
+    save(axes.get_figure(), file)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from qmodels.commands import answers
-from qmodels.commands.answers import AsJson, Workers, print_json, with_changes
+from qmodels.commands.answers import AsJson, OtherSeed, Workers, print_json, with_changes
 from qmodels.commands.options import MaxBytes, check_load
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.words import label_width
@@ -48,7 +48,7 @@ def _simulate(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Jobs measured in each run; by default as needed.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
+    seed: OtherSeed = None,
     workers: Workers = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for simulations.csv.")] = None,
     as_json: AsJson = False,

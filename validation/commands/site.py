@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from qmodels.commands.answers import AsJson, print_json
+from qmodels.commands.answers import AsJson, Seed, print_json
 from qmodels.commands.log_options import (
     LogColumns,
     LogFormat,
@@ -20,7 +19,7 @@ from qmodels.commands.log_options import (
     say_of_log,
 )
 from qmodels.commands.options import MaxBytes
-from validation.commands.comparing import Output
+from validation.commands.comparing import Output, write_report
 
 
 def register(app: typer.Typer) -> None:
@@ -44,7 +43,7 @@ def _site(
     resamples: Annotated[
         int, typer.Option(min=5, max=1000, help="Times that days are drawn anew for the intervals.")
     ] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
+    seed: Seed = 0,
     log_format: LogFormat = None,
     unit: LogUnit = None,
     log_columns: LogColumns = None,
@@ -60,9 +59,8 @@ def _site(
     For example: qmodels site sacct.txt --unit cores --what-if nodes=+10% -o report
     """
     from qmodels.commands.progress import progress_shown
-    from qmodels.commands.shell import shell_line
     from qmodels.io import read_jobs
-    from qmodels.io.outputs import claim_output, output_folder
+    from qmodels.io.outputs import claim_output
     from qmodels.pages.report import PAGE
     from validation.rigid.changes import SiteChange
     from validation.rigid.months import site_log
@@ -79,9 +77,7 @@ def _site(
     with progress_shown() as progress:
         reading = read_site(site, what_ifs=asked, resamples=resamples, seed=seed, progress=progress)
     report = site_report(reading, log.name)
-    if output is not None:
-        with output_folder(output) as folder:
-            report.write(folder, command=shell_line(["qmodels", *sys.argv[1:]]))
+    write_report(report, output)
     if as_json:
         print_json({**reading.record(), "findings": report.findings, "notes": report.notes})
     else:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from qmodels.commands import answers
-from qmodels.commands.answers import AsJson, Workers, print_json
+from qmodels.commands.answers import AsJson, OtherSeed, Workers, print_json
 from qmodels.commands.choices import SWEEPS, choice
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
+from validation.commands.axes import Varied
 from validation.commands.kept_work import say_others
 
 if TYPE_CHECKING:
@@ -49,9 +50,7 @@ def _sweep(
             help="Values for a key, such as load=.1:.9:.1 machine.disks=8,16 policy='DP(1),DP(8)'.",
         ),
     ] = None,
-    over: Annotated[
-        list[str] | None, typer.Option("--over", help="The same; further ones may follow it.")
-    ] = None,
+    over: Varied = None,
     kind: Annotated[
         str | None,
         choice(SWEEPS, "--kind", help="By default the first, or of strategies the last."),
@@ -69,7 +68,7 @@ def _sweep(
     budget: Annotated[
         str | None, typer.Option(help="Begin nothing new after this time, such as 30min or 2h.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
+    seed: OtherSeed = None,
     workers: Workers = None,
     cluster: Annotated[
         str | None, typer.Option(help="Dask scheduler to use: its address, or its scheduler file.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from qmodels.commands.answers import AsJson, Workers, print_json
+from qmodels.commands.answers import AsJson, Seed, Workers, print_json
 from validation.commands.kept_work import KeepJournal, Reuse, kept_work
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _validate(
         bool,
         typer.Option("--quick", help="Fewer simulated points with wider intervals; seconds each."),
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
+    seed: Seed = 0,
     workers: Workers = None,
     reuse: Reuse = False,
     keep_journal: KeepJournal = False,
@@ -94,7 +94,7 @@ def _validate(
             with output_folder(output) as folder:
                 from qmodels.plotting.fonts import save
 
-                save(outcome.figure(), folder / f"{name}.png", dpi=150)
+                save(outcome.figure(), folder / f"{name}.png")
                 outcome.table.to_csv(folder / f"{name}.csv", index=False)
             for line in (f"{output / name}.png", f"{output / name}.csv", *outcome.findings):
                 typer.echo(f"{line}", err=as_json)

@@ -14,6 +14,7 @@ from qmodels.commands.answers import AsJson, Workers, print_json
 from qmodels.commands.options import MaxBytes
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
+from validation.commands.axes import Varied
 from validation.commands.kept_work import KeepJournal, Reuse, kept_work
 
 if TYPE_CHECKING:
@@ -71,9 +72,7 @@ def _what_if(
             "scv=1,4 policy='DP(1),SP(4,4)', or a key of the scenario.",
         ),
     ] = None,
-    over: Annotated[
-        list[str] | None, typer.Option("--over", help="The same; further ones may follow it.")
-    ] = None,
+    over: Varied = None,
     price: Annotated[
         list[str] | None,
         typer.Option("--price", help="Of one unit, such as disks=400; may be repeated."),

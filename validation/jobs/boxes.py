@@ -10,7 +10,7 @@ import numpy as np
 
 from phasefit import PhaseType
 from phasefit.arrays import Ints
-from phasefit.checks import one_of, real_number
+from phasefit.checks import check_fields, one_of, real_number
 from validation.jobs.bounded_pareto import BoundedPareto
 from validation.jobs.stream import (
     USUAL_UTILISATION,
@@ -20,6 +20,7 @@ from validation.jobs.stream import (
     TableError,
     arrivals_of,
     checked_law,
+    drawn_demands,
     job_count,
     register,
     renamed,
@@ -108,8 +109,7 @@ class BoxStreams(AbstractStreams):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "jobs", job_count(self.jobs))
-        gap = real_number("mean_interarrival", self.mean_interarrival, above=0.0)
-        object.__setattr__(self, "mean_interarrival", gap)
+        check_fields(self, real_number, "mean_interarrival", above=0.0)
         if not isinstance(self.within, Sides):
             object.__setattr__(self, "within", Sides.of(*self.within))
         one_of("sides", self.sides, SIDE_LAWS)
@@ -134,13 +134,10 @@ class BoxStreams(AbstractStreams):
         """See `AbstractStreams.draw`."""
         for_gaps, for_sides, for_demands = spawned(rng, 3)
         boxes = self._box_sides(for_sides)
-        demands = None
-        if self.demand is not None:
-            demands = np.asarray(self.demand.rvs(size=self.jobs, random_state=for_demands))
         return JobStream(
             arrivals=arrivals_of(for_gaps.standard_exponential(self.jobs - 1), self.mean_interarrival),
             sizes=boxes.prod(axis=1),
-            demands=demands,
+            demands=drawn_demands(self.demand, self.jobs, for_demands),
             shapes=tuple(map(tuple, boxes.tolist())),
         )
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
-from phasefit.arrays import Array, Ints
-from phasefit.checks import one_of, real_number
+from phasefit.arrays import Array, Ints, read_only
+from phasefit.checks import check_fields, one_of, real_number
 from qmodels.errors import ModelError
 from validation.jobs.stream import (
     USUAL_UTILISATION,
@@ -175,8 +175,7 @@ class LublinStreams(AbstractStreams):
                 "of the sizes on fewer nodes"
             )
         if self.mean_interarrival is not None:
-            mean = real_number("mean_interarrival", self.mean_interarrival, above=0.0)
-            object.__setattr__(self, "mean_interarrival", mean)
+            check_fields(self, real_number, "mean_interarrival", above=0.0)
 
     @property
     def model_interarrival(self) -> float:
@@ -198,8 +197,7 @@ class LublinStreams(AbstractStreams):
         edges = (np.arange(_SLOTS + 1) + _DAWN - 0.5) / scale
         shares: Array = np.roll(np.diff(gammainc(shape, edges)), _DAWN - 1)
         shares /= shares.mean()
-        shares.setflags(write=False)
-        return shares
+        return read_only(shares)
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], setting: Setting) -> tuple[AbstractStreams, float | None]:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit import MAP
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
+from phasefit.checks import instance_of
 from phasefit.records import Record
 from qmodels.errors import ModelError
 
@@ -154,8 +155,7 @@ class DependentJobs(AbstractJobs):
     demand: Any
 
     def __post_init__(self) -> None:
-        if not isinstance(self.arrivals, MAP):
-            raise ModelError(f"arrivals must be a MAP, got {self.arrivals!r:.60}")
+        instance_of("arrivals", self.arrivals, MAP)
         object.__setattr__(self, "arrivals", self.arrivals.at_rate(1.0))
         # the demand of renewal jobs is checked and drawn as theirs
         object.__setattr__(self, "demand", RenewalJobs([1.0], self.demand).demand)
@@ -282,5 +282,4 @@ def _positive_sample(name: str, values: ArrayLike) -> Array:
         raise ModelError(f"{name} must be a non-empty sample of finite values >= 0")
     if sample.mean() <= 0:
         raise ModelError(f"{name} must have a mean > 0")
-    sample.setflags(write=False)
-    return sample
+    return read_only(sample)

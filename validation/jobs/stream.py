@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from phasefit import PhaseType
-from phasefit.arrays import Array, Ints
-from phasefit.checks import positive_vector, real_number, real_vector, whole_number
+from phasefit.arrays import Array, Ints, read_only
+from phasefit.checks import instance_of, positive_vector, real_number, real_vector, whole_number
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
@@ -92,8 +92,7 @@ class JobStream(Result):
                 continue
             if column.size != arrivals.size:
                 raise ModelError(f"{column.size} {name} but {arrivals.size} arrivals; give one each")
-            column.setflags(write=False)
-            object.__setattr__(self, name, column)
+            object.__setattr__(self, name, read_only(column))
         if self.shapes is not None:
             object.__setattr__(self, "shapes", _checked_shapes(self.shapes, columns["sizes"]))
 
@@ -332,8 +331,7 @@ def spawned(rng: np.random.Generator, count: int) -> list[np.random.Generator]:
     ModelError
         If `rng` is no generator, or cannot spawn.
     """
-    if not isinstance(rng, np.random.Generator):
-        raise ModelError(f"rng must be a numpy.random.Generator, got {rng!r:.60}")
+    instance_of("rng", rng, np.random.Generator, "numpy.random.Generator")
     try:
         return list(rng.spawn(count))
     except TypeError as error:
@@ -377,6 +375,21 @@ def checked_law(name: str, law: Any) -> Any:
     if law is not None and not callable(getattr(law, "rvs", None)):
         raise ModelError(f"{name} must be a law with rvs(size=, random_state=), or None; got {law!r:.60}")
     return law
+
+
+def drawn_demands(law: Any, jobs: int, rng: np.random.Generator) -> Array | None:
+    """Return demands of jobs, (jobs,), or None without a law.
+
+    Parameters
+    ----------
+    law : PhaseType, BoundedPareto or frozen scipy.stats law, or None
+        Of the demands; see `checked_law`.
+    jobs : int
+        Their number.
+    rng : numpy.random.Generator
+        Where randomness comes from.
+    """
+    return None if law is None else np.asarray(law.rvs(size=jobs, random_state=rng))
 
 
 def size_limit(largest: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from phasefit.arrays import Array, Ints
-from phasefit.checks import real_number
+from phasefit.checks import check_fields, real_number
 from qmodels.errors import ModelError
 from validation.jobs.stream import (
     AbstractStreams,
@@ -20,6 +20,7 @@ from validation.jobs.stream import (
     arrivals_of,
     checked_law,
     demands_for,
+    drawn_demands,
     job_count,
     register,
     renamed,
@@ -90,7 +91,7 @@ class PoissonStreams(AbstractStreams):
         return JobStream(
             arrivals=arrivals_of(gaps, self.mean_interarrival),
             sizes=_exponential_sizes(self, for_sizes),
-            demands=_drawn_demands(self, for_demands),
+            demands=drawn_demands(self.demand, self.jobs, for_demands),
         )
 
 
@@ -156,7 +157,7 @@ class BatchStreams(AbstractStreams):
         return JobStream(
             arrivals=np.zeros(self.jobs),
             sizes=_exponential_sizes(self, for_sizes),
-            demands=_drawn_demands(self, for_demands),
+            demands=drawn_demands(self.demand, self.jobs, for_demands),
         )
 
 
@@ -237,7 +238,7 @@ class SurrogateStreams(AbstractStreams):
                 self.mean_interarrival,
             ),
             sizes=np.clip(sizes, 1, self.largest).astype(np.int64),
-            demands=_drawn_demands(self, for_demands),
+            demands=drawn_demands(self.demand, self.jobs, for_demands),
         )
 
 
@@ -245,8 +246,7 @@ def _check_fields(streams: Any, *positive: str) -> None:
     """Check what the sources have in common, and the fields that must be > 0."""
     object.__setattr__(streams, "jobs", job_count(streams.jobs))
     object.__setattr__(streams, "largest", size_limit(streams.largest))
-    for name in positive:
-        object.__setattr__(streams, name, real_number(name, getattr(streams, name), above=0.0))
+    check_fields(streams, real_number, *positive, above=0.0)
     checked_law("demand", streams.demand)
 
 
@@ -266,9 +266,3 @@ def _hyperexponential_gaps(count: int, cv: float, rng: np.random.Generator) -> A
     means = np.where(long, 0.5 / rare, 0.5 / (1.0 - rare))
     gaps: Array = means * for_time.standard_exponential(count)
     return gaps
-
-
-def _drawn_demands(streams: Any, rng: np.random.Generator) -> Array | None:
-    if streams.demand is None:
-        return None
-    return np.asarray(streams.demand.rvs(size=streams.jobs, random_state=rng))

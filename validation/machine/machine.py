@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from phasefit.checks import one_of, real_number
+from phasefit.checks import instance_of, one_of, real_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.allocation import AbstractStrategy
@@ -75,8 +75,7 @@ class Machine(Record):
         router: Router | None = None,
         disk_pace: float = 1.0,
     ) -> None:
-        if not isinstance(mesh, Mesh):
-            raise ModelError(f"mesh must be a Mesh, got {mesh!r:.60}")
+        instance_of("mesh", mesh, Mesh)
         found_strategy, found_discipline = find_strategy(strategy), find_discipline(discipline)
         one_of("network", network, NETWORKS)
         if router is not None and not isinstance(router, Router):

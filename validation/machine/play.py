@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from phasefit.arrays import Array, Ints
+from phasefit.arrays import Array, Ints, read_only
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from validation.allocation import Request, nodes_affected
@@ -255,8 +255,6 @@ class _Run:
             )
         }
         columns |= {"affected": self._affected(), "balance": np.abs(self.above)}
-        for column in columns.values():
-            column.flags.writeable = False
         return History(
             mesh=self.mesh,
             label=self.machine.label,
@@ -266,7 +264,7 @@ class _Run:
             balance_time=self.balance_time,
             queue_time=self.queue_time,
             end=self.integrated_to,
-            **columns,
+            **{name: read_only(column) for name, column in columns.items()},
         )
 
 

@@ -13,7 +13,7 @@ from qmodels.pages.report import Drawn, Grid, Picture, Report, Section
 from qmodels.plotting.embedded import page_axes
 from qmodels.words import counted, in_words, plain_number
 from validation.analysis.estimates import Estimate
-from validation.analysis.sentences import against, estimated, legend, standings
+from validation.analysis.sentences import against, estimated, legend, means_in_words, same_jobs, standings
 from validation.machine.history import History
 from validation.machine.plotting import gantt, strategy_strips
 from validation.machine.runs import MachineRun, StrategyComparison
@@ -21,7 +21,6 @@ from validation.machine.scenario import AllocationPlan
 
 #: Bars of a figure that is still drawn as shapes; more would make the page too long to load.
 _MOST_SHAPES: Final = 2000
-_DPI: Final = 150
 
 
 def findings(plan: AllocationPlan, found: StrategyComparison) -> list[str]:
@@ -88,7 +87,7 @@ def allocation_report(plan: AllocationPlan, found: StrategyComparison) -> Report
     """
     quantity, _ = _quantity(plan)
     runs = found.runs
-    order = sorted(runs, key=lambda name: runs[name][quantity].mean)
+    order = found.ranked(quantity)
     some = runs[order[0]]
     first = [run.first for run in runs.values()]
     times = _times(plan, first)
@@ -107,7 +106,7 @@ def allocation_report(plan: AllocationPlan, found: StrategyComparison) -> Report
             f"Mean time of a job {words} under each strategy{intervals}.",
             lambda: (
                 found.plot(page_axes(1.6 + 0.35 * len(runs)), quantity=of).get_figure(),
-                _words(found, of),
+                means_in_words(found, of),
             ),
         )
 
@@ -148,14 +147,7 @@ def allocation_report(plan: AllocationPlan, found: StrategyComparison) -> Report
                         columns,
                         (0, len(columns) - 1),
                     ),
-                    *(
-                        [
-                            "All strategies got the same jobs, so that the last column, of paired "
-                            "differences, tells more than the intervals beside the means."
-                        ]
-                        if some.replications > 1
-                        else []
-                    ),
+                    *([same_jobs("strategies")] if some.replications > 1 else []),
                     {strategy.name: legend(strategy) for strategy in plan.strategies},
                     compared("service" if quantity == "turnaround" else "turnaround"),
                 ),
@@ -224,13 +216,6 @@ def _subtitle(plan: AllocationPlan, some: MachineRun) -> str:
     )
 
 
-def _words(found: StrategyComparison, quantity: str) -> str:
-    """The means of a figure, in words."""
-    order = sorted(found.runs, key=lambda name: found.runs[name][quantity].mean)
-    said = [f"{name} {estimated(found.runs[name][quantity])}" for name in order]
-    return f"Mean {quantity} under each strategy, the least first: {', '.join(said)}."
-
-
 def _layout(name: str, history: History, time: float, when: str) -> Drawn:
     """Return the processors at a moment, for the page."""
     jobs = len(history.mesh_at(np.array([time]))[0].jobs)
@@ -252,5 +237,5 @@ def _write_first_run(history: History, folder: Path, number: int) -> None:
     """Write a run in a table and a picture."""
     from qmodels.plotting.fonts import save
 
-    save(gantt(history).get_figure(), folder / f"gantt-{number}.png", dpi=_DPI)
+    save(gantt(history).get_figure(), folder / f"gantt-{number}.png")
     history.to_frame().to_csv(folder / f"jobs-{number}.csv", index=False)

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from phasefit.checks import whole_number
+from phasefit.checks import instance_of, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.progress import Progress
@@ -254,8 +254,7 @@ def compare_machines(
     if not isinstance(streams, AbstractStreams | JobStream):
         raise ModelError(f"streams must be streams of jobs or a JobStream, got {streams!r:.60}")
     for label, machine in machines.items():
-        if not isinstance(machine, Machine):
-            raise ModelError(f"{label!r:.40} must be a Machine, got {machine!r:.60}")
+        instance_of(f"{label!r:.40}", machine, Machine)
     estimate([0.0], confidence=confidence)  # refuses a wrong one before the work
     tasks = [
         _Task(machine, streams, seed, replication, completions)

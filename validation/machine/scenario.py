@@ -13,7 +13,7 @@ from pydantic import Field
 from phasefit.records import Record
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.study_file import StudyFile, StudyTable, made_once
-from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail
+from qmodels.io.toml_tables import Count, Fraction, Positive, Table, at_key, fail
 from validation.allocation import AbstractStrategy, Request, load_strategy
 from validation.allocation.base import answer
 from validation.jobs import STREAMS, AbstractStreams, LogStreams
@@ -21,8 +21,6 @@ from validation.jobs.stream import Setting, TableError
 from validation.machine.machine import Machine
 from validation.machine.traffic import AbstractJobTraffic, Alternating, MixedTraffic
 from validation.mesh import Mesh, Occupancy, Router
-
-Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 
 class MeshTable(Table):

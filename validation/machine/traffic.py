@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from phasefit.arrays import Ints
-from phasefit.checks import boolean, one_of, share, whole_number
+from phasefit.checks import boolean, check_fields, one_of, share, whole_number
 from qmodels.errors import ModelError
 from validation.allocation.boxes import near_cubic
 from validation.mesh import Mesh, Occupancy, Traffic, TrafficPhase
@@ -79,11 +79,11 @@ class MixedTraffic(AbstractJobTraffic):
     name = "mixed"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "io_share", share("io_share", self.io_share))
+        check_fields(self, share, "io_share")
         if self.slots is not None:
-            object.__setattr__(self, "slots", whole_number("slots", self.slots, least=1))
-        object.__setattr__(self, "flits", whole_number("flits", self.flits, least=1))
-        object.__setattr__(self, "by_demand", boolean("by_demand", self.by_demand))
+            check_fields(self, whole_number, "slots", least=1)
+        check_fields(self, whole_number, "flits", least=1)
+        check_fields(self, boolean, "by_demand")
 
     def of(self, mesh: Mesh, size: int, demand: float) -> Traffic:
         """See `AbstractJobTraffic.of`."""
@@ -148,13 +148,12 @@ class Alternating(AbstractJobTraffic):
     name = "alternating"
 
     def __post_init__(self) -> None:
-        for field, least in (("communications", 0), ("flits", 1), ("io_flits", 1), ("repeat", 1)):
-            value = whole_number(field, getattr(self, field), least=least)
-            object.__setattr__(self, field, value)
+        check_fields(self, whole_number, "communications", least=0)
+        check_fields(self, whole_number, "flits", "io_flits", "repeat", least=1)
         one_of("io", self.io, ("write", "read"))
         if self.pattern in ("write", "read", "mixed"):
             raise ModelError(f"pattern must be communication, got {self.pattern!r}; see io")
-        object.__setattr__(self, "by_demand", boolean("by_demand", self.by_demand))
+        check_fields(self, boolean, "by_demand")
         _alternating(self, self.repeat)
 
     def of(self, mesh: Mesh, size: int, demand: float) -> Traffic:
@@ -218,9 +217,8 @@ class PatternTraffic(AbstractJobTraffic):
     name = "pattern"
 
     def __post_init__(self) -> None:
-        for field in ("flits", "rounds"):
-            object.__setattr__(self, field, whole_number(field, getattr(self, field), least=1))
-        object.__setattr__(self, "by_demand", boolean("by_demand", self.by_demand))
+        check_fields(self, whole_number, "flits", "rounds", least=1)
+        check_fields(self, boolean, "by_demand")
         _pattern(self.pattern, self.flits, self.rounds, None)
 
     def of(self, mesh: Mesh, size: int, demand: float) -> Traffic:

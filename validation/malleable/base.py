@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
@@ -22,9 +22,9 @@ class InSystem:
 
     processors: float  #: of the machine
     here: NDArray[np.bool_]  #: (r, n) whether a place holds a job
-    order: NDArray[np.int64]  #: (r, n) number of the job by arrival; any where there is none
+    order: Ints  #: (r, n) number of the job by arrival; any where there is none
     left: Array  #: (r, n) work that the job still asks for, seconds on one processor
-    curve: NDArray[np.int64]  #: (r, n) which of the speed curves its phase follows
+    curve: Ints  #: (r, n) which of the speed curves its phase follows
     need: Array  #: (r, n) processors of a rigid job
     curves: tuple[Callable[[Array], Array], ...] = ()  #: the speed curves
 

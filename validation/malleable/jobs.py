@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from phasefit.checks import real_number
 from qmodels.errors import ModelError
 from validation.analysis.seeding import stream
@@ -73,7 +72,7 @@ class Jobs:
 
     arrival: Array  #: (r, j) seconds, rising
     work: Array  #: (r, j, k) seconds of each phase on one processor (of a rigid job on its own)
-    curve: NDArray[np.int64]  #: (r, j, k) which of `curves` each phase follows, or `RIGID`
+    curve: Ints  #: (r, j, k) which of `curves` each phase follows, or `RIGID`
     curves: tuple[Curve, ...]  #: speeds by number
     need: Array  #: (r, j) processors of rigid jobs
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from phasefit.checks import real_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
@@ -133,7 +133,7 @@ class _Places:
         """Return the work that each job still asks for."""
         return np.asarray(self.phase_left + self.later)
 
-    def add(self, at: NDArray[np.int64], job: NDArray[np.int64], jobs: Jobs) -> None:
+    def add(self, at: Ints, job: Ints, jobs: Jobs) -> None:
         """Let jobs in, one in each of some replications."""
         if self.here[at].all(axis=1).any():
             for name, value in vars(self).items():
@@ -145,7 +145,7 @@ class _Places:
         self.later[at, place] = jobs.work[at, job].sum(axis=1)
         self._next(at, place, jobs)
 
-    def _next(self, at: NDArray[np.int64], place: NDArray[np.int64], jobs: Jobs) -> None:
+    def _next(self, at: Ints, place: Ints, jobs: Jobs) -> None:
         """Begin the next phase that has work; nothing where there is none left."""
         while at.size:
             self.phase[at, place] += 1
@@ -160,9 +160,7 @@ class _Places:
             empty = (work <= 0.0) & (phase + 1 < jobs.work.shape[2])
             at, place = at[empty], place[empty]
 
-    def finish(
-        self, over: NDArray[np.bool_], jobs: Jobs
-    ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def finish(self, over: NDArray[np.bool_], jobs: Jobs) -> list[tuple[Ints, Ints]]:
         """End phases; return the jobs that leave, as numbers of replications and jobs."""
         at, place = np.nonzero(over)
         if not at.size:

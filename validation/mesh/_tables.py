@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.arrays import Ints
+from phasefit.arrays import Array, Ints
 from qmodels.errors import MemoryBudgetError
 from validation.mesh._kernels import records as rec
 from validation.mesh.topology import Mesh
@@ -32,7 +32,7 @@ class Tables:
         self,
         mesh: Mesh,
         timing: rec.Timing,
-        paces: NDArray[np.float64],
+        paces: Array,
         *,
         by_flit: bool = False,
         disk_of: Ints | None = None,

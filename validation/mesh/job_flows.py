@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit.arrays import Ints
-from phasefit.checks import real_number, whole_number
+from phasefit.checks import instance_of, real_number, whole_number
 from qmodels.errors import ModelError
 from validation.mesh._kernels import flows
 from validation.mesh.flow_table import FlowTable, PhaseLoads
@@ -103,11 +103,9 @@ class FlowNetwork:
         disk_pace: float = 1.0,
         seed: int = 0,
     ) -> None:
-        if not isinstance(mesh, Mesh):
-            raise ModelError(f"mesh must be a Mesh, got {mesh!r:.60}")
+        instance_of("mesh", mesh, Mesh)
         router = Router() if router is None else router
-        if not isinstance(router, Router):
-            raise ModelError(f"router must be a Router, got {router!r:.60}")
+        instance_of("router", router, Router)
         pace = real_number("disk_pace", disk_pace, least=1.0)
         if pace > 1e6:
             raise ModelError(f"disk_pace must be <= 1e6 cycles per flit, got {pace:.6g}")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit.arrays import Array, Ints
+from phasefit.checks import instance_of
 from phasefit.records import Result
 from qmodels.errors import ModelError
 from validation.mesh._kernels import routes
@@ -161,8 +162,7 @@ def expanded_jobs(mesh: Mesh, jobs: Mapping[Hashable, Job], *, seed: int) -> lis
     ModelError
         If an argument is no such thing.
     """
-    if not isinstance(mesh, Mesh):
-        raise ModelError(f"mesh must be a Mesh, got {mesh!r:.60}")
+    instance_of("mesh", mesh, Mesh)
     if not isinstance(jobs, Mapping) or not jobs:
         raise ModelError(f"jobs must map names to (nodes, Traffic), at least one; got {jobs!r:.60}")
     listed = []

@@ -9,7 +9,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.arrays import Ints
+from phasefit.arrays import Ints, read_only
+from phasefit.checks import instance_of
 from qmodels.errors import ModelError
 from validation.mesh._kernels import boxes as box_kernels
 from validation.mesh.topology import Mesh
@@ -43,12 +44,10 @@ class Occupancy:
     __slots__ = ("_busy", "_busy_list", "_free", "_is_busy", "_jobs", "_mesh")
 
     def __init__(self, mesh: Mesh) -> None:
-        if not isinstance(mesh, Mesh):
-            raise ModelError(f"mesh must be a Mesh, got {mesh!r:.60}")
+        instance_of("mesh", mesh, Mesh)
         self._mesh = mesh
         self._is_busy = np.zeros(mesh.nodes, dtype=np.bool_)  # by node number
-        self._busy = self._is_busy.reshape(mesh.shape)
-        self._busy.flags.writeable = False
+        self._busy = read_only(self._is_busy.reshape(mesh.shape))
         self._free = mesh.nodes
         self._jobs: dict[Hashable, Ints] = {}
         self._busy_list: _BusyList | None = None  # kept from the first time that it is asked for
@@ -191,8 +190,7 @@ class _BusyList:
     def rows(self) -> Ints:
         """All boxes, (k, 6), read-only."""
         rows = self._table[: self._used]
-        rows.flags.writeable = False
-        return rows
+        return read_only(rows)
 
     def add(self, job: Hashable, nodes: Ints) -> None:
         """Append the boxes of a job."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from phasefit.checks import boolean, whole_number
+from phasefit.checks import boolean, check_fields, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.mesh._kernels.records import Timing
@@ -79,8 +79,7 @@ class Router(Record):
     in_turn: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("cut_through", "in_turn"):
-            object.__setattr__(self, name, boolean(name, getattr(self, name)))
+        check_fields(self, boolean, "cut_through", "in_turn")
         for f in fields(self)[:-2]:
             least = 0 if f.name in ("credit", "release", "resume") else 1
             value = whole_number(f.name, getattr(self, f.name), least=least, most=1 << 20)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.arrays import Ints
-from phasefit.checks import boolean, one_of, whole_number
+from phasefit.arrays import Ints, read_only
+from phasefit.checks import boolean, check_fields, one_of, whole_number
 from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.mesh._kernels.records import DIMENSION, Grid
@@ -161,9 +161,8 @@ class Mesh(Record):
     _sides: tuple[int, int, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("rows", "columns", "depth"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), least=1))
-        object.__setattr__(self, "torus", boolean("torus", self.torus))
+        check_fields(self, whole_number, "rows", "columns", "depth", least=1)
+        check_fields(self, boolean, "torus")
         lanes = (2 if self.torus else 1) if self.virtual_channels is None else self.virtual_channels
         if whole_number("virtual_channels", lanes, least=1) > (2 if self.torus else 1):
             raise ModelError(f"virtual_channels must be 1, or 1 or 2 on a torus, got {lanes}")
@@ -199,8 +198,7 @@ class Mesh(Record):
             ("routers_of", routers_of.astype(np.int64)),
             ("io_nodes", np.arange(nodes, nodes + places.size)),
         ):
-            value.flags.writeable = False
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, read_only(value))
         object.__setattr__(self, "_sides", tuple(sides))
 
     @classmethod
@@ -341,8 +339,7 @@ class Mesh(Record):
         if not ascends and np.unique(numbers).size < numbers.size:
             raise ModelError("nodes must be different; a number comes twice")
         checked = numbers.astype(np.int64)
-        checked.flags.writeable = False
-        return checked
+        return read_only(checked)
 
     def rectangle(self, row: int, column: int, height: int, width: int) -> Ints:
         """Return the numbers of the nodes of a rectangle in layer 0, row by row.

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.arrays import Ints
-from phasefit.checks import boolean, one_of, real_number, share, whole_number
+from phasefit.arrays import Ints, read_only
+from phasefit.checks import boolean, check_fields, one_of, real_number, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.mesh._kernels import records as rec
@@ -128,7 +128,7 @@ class TrafficPhase(Record):
             ("last_flits", 0, MAX_FLITS),
         ):
             object.__setattr__(self, name, whole_number(name, getattr(self, name), least=least, most=most))
-        object.__setattr__(self, "lockstep", boolean("lockstep", self.lockstep))
+        check_fields(self, boolean, "lockstep")
         interval = real_number("interval", self.interval, least=0.0)
         if 0.0 < interval < 1.0 or interval > 1e9:
             raise ModelError(f"interval must be 0 or between 1 and 1e9 cycles, got {interval:.6g}")
@@ -145,7 +145,7 @@ class TrafficPhase(Record):
             if max(sides) > MAX_ROUNDS:
                 raise ModelError(f"sides of grid must be <= {MAX_ROUNDS}, got {max(sides)}")
             object.__setattr__(self, "grid", sides)
-        object.__setattr__(self, "io_share", share("io_share", self.io_share))
+        check_fields(self, share, "io_share")
         object.__setattr__(self, "interval", interval)
 
     def fits(self, nodes: int, io_nodes: int) -> None:
@@ -190,7 +190,7 @@ class Traffic(Record):
         if not phases or not all(isinstance(phase, TrafficPhase) for phase in phases):
             raise ModelError(f"phases must be at least one TrafficPhase, got {self.phases!r:.60}")
         object.__setattr__(self, "phases", phases)
-        object.__setattr__(self, "repeat", whole_number("repeat", self.repeat, least=1))
+        check_fields(self, whole_number, "repeat", least=1)
         if self.runs > MAX_ROUNDS:
             raise ModelError(f"repeat must be <= {MAX_ROUNDS // len(phases)}, got {self.repeat}")
 
@@ -267,8 +267,7 @@ def _whole_column(name: str, values: ArrayLike, least: int) -> Ints:
     if array.min() < least or array.max() >= _LISTED_MOST:
         raise ModelError(f"{name} must be from {least} to 2**40, got {array.min()}, {array.max()}")
     column = array.astype(np.int64)
-    column.flags.writeable = False
-    return column
+    return read_only(column)
 
 
 def refuse_taken_name(job: Hashable, under_way: Container[Hashable]) -> None:

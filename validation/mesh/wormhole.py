@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit.arrays import Ints
-from phasefit.checks import boolean, one_of, real_number, whole_number
+from phasefit.checks import boolean, instance_of, one_of, real_number, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.mesh import withdrawal
 from validation.mesh._kernels import events, flits, inspection
@@ -115,11 +115,9 @@ class Network:
         seed: int = 0,
         record: bool = False,
     ) -> None:
-        if not isinstance(mesh, Mesh):
-            raise ModelError(f"mesh must be a Mesh, got {mesh!r:.60}")
+        instance_of("mesh", mesh, Mesh)
         router = Router() if router is None else router
-        if not isinstance(router, Router):
-            raise ModelError(f"router must be a Router, got {router!r:.60}")
+        instance_of("router", router, Router)
         boolean("record", record)
         pace = real_number("disk_pace", disk_pace, least=1.0)
         if pace > 1e6:

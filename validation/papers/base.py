@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from phasefit.checks import one_of
@@ -142,6 +144,23 @@ class Outcome(Record):
     table: pd.DataFrame  #: one row for each point; predictions and simulations in columns
     findings: tuple[Finding, ...]
     figure: Callable[[], Any]  #: draws `table`, on a matplotlib Figure
+
+
+def published_table(name: str, **reading: Any) -> pd.DataFrame:
+    """A table that a paper prints, from `published`, without the comments above it.
+
+    Parameters
+    ----------
+    name : str
+        Of the file. Written out where it is read: the version of the code counts the tables so named.
+    **reading : object
+        As for `pandas.read_csv`.
+    """
+    import pandas as pd
+
+    file = files("validation.papers") / "published" / name
+    table: pd.DataFrame = pd.read_csv(io.StringIO(file.read_text(encoding="utf-8")), comment="#", **reading)
+    return table
 
 
 class SharedRuns:

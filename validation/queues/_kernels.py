@@ -8,37 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from phasefit.compiled import COMPILED, WITHIN
-
-
-@njit(**WITHIN)
-def _put(heap, keys, size, job):
-    """Put a job into a heap of `size` others."""
-    at = size
-    while at > 0:
-        above = (at - 1) // 2
-        if keys[heap[above]] <= keys[job]:
-            break
-        heap[at] = heap[above]
-        at = above
-    heap[at] = job
-
-
-@njit(**WITHIN)
-def _take(heap, keys, size):
-    """Take the job of the least key out of a heap of `size`."""
-    first, last = heap[0], heap[size - 1]
-    at, size = 0, size - 1
-    while 2 * at + 1 < size:
-        below = 2 * at + 1
-        if below + 1 < size and keys[heap[below + 1]] < keys[heap[below]]:
-            below += 1
-        if keys[last] <= keys[heap[below]]:
-            break
-        heap[at] = heap[below]
-        at = below
-    heap[at] = last
-    return first
+from phasefit.compiled import COMPILED
+from qmodels.heaps import put, take
 
 
 @njit(**COMPILED)
@@ -49,7 +20,7 @@ def in_order(arrival, work, keys, servers, preemptive, shrinking, start, end):
     `shrinking` the key of a job is the work that is left of it.
     """
     jobs = arrival.size
-    left, waiting = work.copy(), np.empty(jobs, np.int64)
+    left, order, waiting = work.copy(), np.empty(jobs), np.empty(jobs, np.int64)
     running, until = np.empty(servers, np.int64), np.empty(servers)
     busy, queued, arrived = 0, 0, 0
     while arrived < jobs or busy > 0:
@@ -64,7 +35,7 @@ def in_order(arrival, work, keys, servers, preemptive, shrinking, start, end):
             running[first], until[first] = running[busy], until[busy]
             if queued == 0:
                 continue
-            job = _take(waiting, keys, queued)
+            job = take(order, waiting, queued)
             queued -= 1
         else:
             job, now = arrived, arrival[arrived]
@@ -78,12 +49,12 @@ def in_order(arrival, work, keys, servers, preemptive, shrinking, start, end):
                         if worst < 0 or keys[running[k]] > keys[running[worst]]:
                             worst = k
                 if worst < 0 or keys[running[worst]] <= keys[job]:
-                    _put(waiting, keys, queued, job)
+                    put(order, waiting, queued, keys[job], job)
                     queued += 1
                     continue
                 gone = running[worst]
                 left[gone] = until[worst] - now
-                _put(waiting, keys, queued, gone)
+                put(order, waiting, queued, keys[gone], gone)
                 queued += 1
                 busy -= 1
                 running[worst], until[worst] = running[busy], until[busy]
@@ -108,18 +79,16 @@ def shared(arrival, work, servers, end):
         pace = min(1.0, servers / there) if there > 0 else 0.0
         ends = np.inf
         if there > 0:
-            ends = now + max(0.0, target[inside[0]] - served) / pace
+            ends = now + max(0.0, target[0] - served) / pace
         if arrived == jobs or ends <= arrival[arrived]:
-            job = _take(inside, target, there)
+            served, now = target[0], ends
+            end[take(target, inside, there)] = now
             there -= 1
-            served, now = target[job], ends
-            end[job] = now
             if there == 0:
                 served = 0.0
         else:
             served += pace * (arrival[arrived] - now)
             now = arrival[arrived]
-            target[arrived] = served + work[arrived]
-            _put(inside, target, there, arrived)
+            put(target, inside, there, served + work[arrived], arrived)
             there += 1
             arrived += 1

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.arrays import Array, Ints
-from phasefit.checks import real_array, real_number, real_vector, whole_number
+from phasefit.checks import check_fields, real_array, real_number, real_vector, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 
@@ -187,8 +187,8 @@ class NodeGroup(Record):
     features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, least in (("count", 1), ("cores", 1), ("memory", 0), ("gpus", 0)):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), least=least))
+        check_fields(self, whole_number, "count", "cores", least=1)
+        check_fields(self, whole_number, "memory", "gpus", least=0)
         object.__setattr__(self, "features", tuple(self.features))
 
 
@@ -227,8 +227,8 @@ class Drain(Record):
         begin = real_number("begin", self.begin, least=0.0)
         if not self.end > begin:
             raise ModelError(f"end must be after begin = {begin:g}, got {self.end!r}")
-        object.__setattr__(self, "count", whole_number("count", self.count, least=1))
-        object.__setattr__(self, "group", whole_number("group", self.group, least=0))
+        check_fields(self, whole_number, "count", least=1)
+        check_fields(self, whole_number, "group", least=0)
 
 
 @dataclass(frozen=True)
@@ -327,10 +327,8 @@ class Weights(Record):
     dampening: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("size", "age", "fair_share"):
-            object.__setattr__(self, name, real_number(name, getattr(self, name)))
-        for name in ("age_limit", "half_life", "dampening"):
-            object.__setattr__(self, name, real_number(name, getattr(self, name), above=0.0))
+        check_fields(self, real_number, "size", "age", "fair_share")
+        check_fields(self, real_number, "age_limit", "half_life", "dampening", above=0.0)
 
     def numbers(self, machine: RigidMachine, users: int) -> Array:
         """Return the numbers that the compiled loop takes.

@@ -5,7 +5,7 @@ What is drawn is known by its attributes: a result draws itself with these.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -44,12 +44,8 @@ def months(reading: Any, ax: Axes | None = None) -> Axes:
     ax.plot(number, recorded / unit, "o-", color=COLOURS[0], label="recorded")
     if (~np.isnan(simulated)).any():
         ax.plot(number, simulated / unit, "s--", color=COLOURS[1], label="simulated")
-    ax.set_xlabel("month (28 days)")
-    ax.set_ylabel(f"mean wait [{name}]")
     ax.set_ylim(bottom=0.0)
-    ax.grid(alpha=0.3)
-    set_legend_below(ax)
-    return ax
+    return _finished(ax, "month (28 days)", f"mean wait [{name}]")
 
 
 def saturation(reading: Any, ax: Axes | None = None) -> Axes:
@@ -75,10 +71,7 @@ def saturation(reading: Any, ax: Axes | None = None) -> Axes:
     ax.axvline(reading.load, color=COLOURS[1], linestyle="--", label="asked for")
     ax.set_yticks(rows, [each.name for each in cases])
     ax.set_ylim(-0.5, len(cases) - 0.5)
-    ax.set_xlabel("share of the machine")
-    ax.grid(alpha=0.3, axis="x")
-    set_legend_below(ax)
-    return ax
+    return _finished(ax, "share of the machine", grid="x")
 
 
 def strip(reading: Any, ax: Axes | None = None) -> Axes:
@@ -108,12 +101,8 @@ def strip(reading: Any, ax: Axes | None = None) -> Axes:
         color=COLOURS[1],
         label="of the waiting, beside enough idle processors",
     )
-    ax.set_xlabel("day")
-    ax.set_ylabel("share")
     ax.set_ylim(0.0, 1.05)
-    ax.grid(alpha=0.3)
-    set_legend_below(ax)
-    return ax
+    return _finished(ax, "day", "share")
 
 
 def loads(reading: Any, ax: Axes | None = None) -> Axes:
@@ -138,12 +127,15 @@ def loads(reading: Any, ax: Axes | None = None) -> Axes:
     ax.fill_between(asked, rows[:, 2], rows[:, 3], color=COLOURS[0], alpha=0.2, label="90 % interval")
     ax.plot(asked, rows[:, 1], "o-", color=COLOURS[0], label="mean wait by that of today")
     ax.axvline(100.0 * reading.load, color=COLOURS[1], linestyle="--", label="load of today")
-    ax.set_xlabel("load, percent of the machine")
-    ax.set_ylabel("times today's mean wait")
     ax.set_yscale("log")
     ax.yaxis.set_major_formatter(ScalarFormatter())
     ax.yaxis.set_minor_formatter(NullFormatter())
     ax.set_yticks([tick for tick in _TIMES if rows[:, 2].min() <= tick <= rows[:, 3].max()])
-    ax.grid(alpha=0.3)
+    return _finished(ax, "load, percent of the machine", "times today's mean wait")
+
+
+def _finished(ax: Axes, across: str, upwards: str = "", grid: Literal["both", "x"] = "both") -> Axes:
+    ax.set(xlabel=across, ylabel=upwards)
+    ax.grid(alpha=0.3, axis=grid)
     set_legend_below(ax)
     return ax

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.arrays import Array, Ints
+from phasefit.arrays import Array, Ints, read_only
 from phasefit.checks import whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import MemoryBudgetError, ModelError
@@ -60,8 +60,7 @@ class RigidRun(Result):
     def wait(self) -> Array:
         """From submission to start (n,), seconds."""
         wait: Array = self.start - self.jobs.submit
-        wait.setflags(write=False)
-        return wait
+        return read_only(wait)
 
     @property
     def mean_wait(self) -> float:
@@ -207,8 +206,7 @@ def _starts(
         start,
         kernels.tables(len(jobs), held_by.size, layout.free, dynamic=weights is not None, **sizes),
     )
-    start.setflags(write=False)
-    return start
+    return read_only(start)
 
 
 @dataclass(frozen=True, eq=False)

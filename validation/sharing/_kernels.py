@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from phasefit.arrays import record
 from phasefit.compiled import INLINED, UNCOUNTED
 
 STATIC, DYNAMIC, TIMED = 0, 1, 2
@@ -21,42 +22,26 @@ TRANSFER, COMPUTE = 0, 1
 PS, FCFS, SIRO = 0, 1, 2
 NOBODY = -1
 
-
-def _record(**fields: type) -> np.dtype[Any]:
-    # Of the type `numpy.record`, so that fields are attributes without the compiler too.
-    return np.dtype((np.record, list(fields.items())))
-
-
 #: A running job: its number, the phase it is in (counted over all jobs), the column of that phase
 #: in the tables of mean bursts, whether it transfers or computes, where, and its `work`: seconds of
 #: the burst alone or, at a shared station, the virtual time at which it ends.
-SLOT = _record(
-    job=np.int64,
-    phase=np.int64,
-    column=np.int64,
-    stage=np.int64,
-    partition=np.int64,
-    disk=np.int64,
-    work=np.float64,
+SLOT = record(
+    ("job phase column stage partition disk", np.int64),
+    ("work", np.float64),
 )
 #: A station: bursts there, its discipline, and of a shared one its virtual time, when that was
 #: brought up to date, and the place of the burst that ends first.
-STATION = _record(count=np.int64, discipline=np.int64, soonest=np.int64, virtual=np.float64, seen=np.float64)
+STATION = record(
+    ("count discipline soonest", np.int64),
+    ("virtual seen", np.float64),
+)
 #: What the whole machine counts. `computing` are processors at work (with equal shares: jobs),
 #: `moving` disks.
-COUNTERS = _record(
-    now=np.float64,
-    events=np.int64,
-    running=np.int64,
-    arrived=np.int64,
-    started=np.int64,
-    unfinished=np.int64,
-    computing=np.float64,
-    moving=np.float64,
-    picked=np.int64,
-    changes=np.int64,
-    measuring=np.int64,
-    paused=np.int64,
+COUNTERS = record(
+    ("now", np.float64),
+    ("events running arrived started unfinished", np.int64),
+    ("computing moving", np.float64),
+    ("picked changes measuring paused", np.int64),
 )
 #: Time integrals over the measured window: jobs in the system, jobs running, processors computing,
 #: disks transferring, and the time itself.

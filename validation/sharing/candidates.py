@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -114,8 +114,7 @@ def simulate_candidates(
     capacities = {p: capacity(p, system, workload) for p in dict.fromkeys(policies)}
     stable = [p for p, most in capacities.items() if rate < most * (1.0 + p.capacity_error(workload))]
     if not stable:
-        largest = max(capacities, key=capacities.__getitem__)
-        raise UnstableError(largest.label, rate, capacities[largest])
+        raise _too_much(capacities, rate)
     report = no_progress if progress is None else progress
     runs = []
     for policy in stable:
@@ -136,8 +135,7 @@ def simulate_candidates(
     # one whose capacity is in doubt was played to see whether it has a steady state
     settled = [i for i, run in enumerate(runs) if not run.saturated]
     if not settled:
-        largest = max(capacities, key=capacities.__getitem__)
-        raise UnstableError(largest.label, rate, capacities[largest])
+        raise _too_much(capacities, rate)
     stable, runs = [stable[i] for i in settled], [runs[i] for i in settled]
     found = sorted(zip(stable, runs, strict=True), key=lambda pair: pair[1].mean_response.mean)
     return PolicyComparison(
@@ -145,3 +143,9 @@ def simulate_candidates(
         {"mean_response": Quantity("s")},
         saturated=tuple(policy for policy in capacities if policy not in stable),
     )
+
+
+def _too_much(capacities: Mapping[AbstractPolicy, float], rate: float) -> UnstableError:
+    """Say what the policy of the largest capacity carries."""
+    largest = max(capacities, key=capacities.__getitem__)
+    return UnstableError(largest.label, rate, capacities[largest])

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from qmodels.errors import ModelError
 from qmodels.policies import Workload
 from qmodels.programs import AbstractProgram, Geometric, Program
@@ -68,15 +68,15 @@ class Draw:
 
     gaps: Array  #: (jobs,) times between arrivals, mean one
     demand: Array  #: (jobs,) factor of every burst of a job
-    first_phase: NDArray[np.int64]  #: (jobs + 1,)
+    first_phase: Ints  #: (jobs + 1,)
     io_factor: Array  #: (phases of all jobs,), or (1,) if there is none
     cpu_factor: Array
     pauses: Array  #: (laws, changes) seconds
     picks: Array  #: (n,) numbers in [0, 1)
     #: (jobs,) which program each job is, or (1,) if all are of one
-    program_of: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    program_of: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
     #: (programs + 1,) first column of each program in the tables of mean bursts; None for one
-    columns: NDArray[np.int64] | None = None
+    columns: Ints | None = None
 
 
 def job_source(

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from qmodels.policies import AbstractPolicy, Arrangement, System
 from validation.sharing import _kernels
 
@@ -26,16 +25,16 @@ class Layout:
     kind: int  #: one of the kernel's STATIC, DYNAMIC, TIMED
     slots: int  #: jobs that run at most
     limit: int  #: of them on a processor partition
-    disciplines: NDArray[np.int64]  #: (2,) the kernel's code at processors and at disks
+    disciplines: Ints  #: (2,) the kernel's code at processors and at disks
     #: (allotments, phases) mean I/O bursts, seconds; where numbers of running jobs meet disk partitions of
     #: unlike size, (allotments x disk partitions, phases)
     io_time: Array
     cpu_time: Array  #: the same of computation bursts
-    disk_of: NDArray[np.int64]  #: (allotments,) disk partition that it works on
+    disk_of: Ints  #: (allotments,) disk partition that it works on
     processors_of: Array  #: (allotments,) processors of a job there
     disks_of: Array  #: (disk partitions,) disks
     pauses: tuple[PhaseType, ...] = ()  #: laws of the time that a change of the number costs
-    pause_of: NDArray[np.int64] | None = None  #: (allotments,) which of them
+    pause_of: Ints | None = None  #: (allotments,) which of them
 
 
 def layout(policy: AbstractPolicy, system: System, times: PhaseTimes) -> Layout:
@@ -105,7 +104,7 @@ def layout_at_speeds(throughput: Array) -> Layout:
     )
 
 
-def _codes(arrangement: Arrangement) -> NDArray[np.int64]:
+def _codes(arrangement: Arrangement) -> Ints:
     at_disks = arrangement.system.disk_discipline
     return np.array([DISCIPLINES[arrangement.cpu_discipline], DISCIPLINES[at_disks]])
 

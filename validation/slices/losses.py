@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from phasefit.checks import positive_vector, real_number, share, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.slices import _kernels as kernels
+from validation.slices.chains import stationary_law
 from validation.slices.placement import is_contiguous, nothing_held, place_of, strategy_name, usual_strategy
 from validation.slices.pod import Pod, Shape, SliceMix, as_shape, in_text
 
@@ -137,7 +137,7 @@ def slice_losses(
     )
 
 
-def _counted(blocks: int, sizes: NDArray[np.int64], loads: Array) -> tuple[Array, float, int]:
+def _counted(blocks: int, sizes: Ints, loads: Array) -> tuple[Array, float, int]:
     """Kaufman's recursion, with the numbers kept within range."""
     q = np.zeros(blocks + 1)
     q[0] = 1.0
@@ -154,10 +154,6 @@ def _counted(blocks: int, sizes: NDArray[np.int64], loads: Array) -> tuple[Array
 
 def _placed(pod: Pod, place: kernels.Place, rates: Array, ends: Array) -> tuple[Array, float, int]:
     """The chain of placed boxes; a box that ends leaves at the rate of its class."""
-    from scipy.sparse import coo_array
-
-    from qmodels.markov import solve_chain
-
     speeds, kind = np.unique(ends, return_inverse=True)
     held = nothing_held(pod)
     start: _Layout = ()
@@ -191,9 +187,7 @@ def _placed(pod: Pod, place: kernels.Place, rates: Array, ends: Array) -> tuple[
                 known[other] = len(known)
                 todo.append(other)
             moves.append((here, known[other], rate))
-    source, target, rate = (np.array(column) for column in zip(*moves, strict=True))
-    chain = coo_array((rate.astype(float), (source, target)), shape=(len(known), len(known)))
-    pi = solve_chain(chain.tocsr()).probabilities
+    pi = stationary_law(moves, len(known))
     return pi @ np.array(blocked), float(pi @ np.array(used)), len(known)
 
 

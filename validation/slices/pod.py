@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from phasefit.checks import boolean, positive_vector, suggestion, whole_number
+from phasefit.checks import boolean, check_fields, positive_vector, suggestion, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.allocation import near_cubic, orientations
@@ -103,10 +103,8 @@ class Pod(Record):
     turning: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "blocks", as_shape("blocks", self.blocks))
-        object.__setattr__(self, "block", as_shape("block", self.block))
-        for name in ("wrap", "switch", "turning"):
-            object.__setattr__(self, name, boolean(name, getattr(self, name)))
+        check_fields(self, as_shape, "blocks", "block")
+        check_fields(self, boolean, "wrap", "switch", "turning")
         if self.count > MOST_BLOCKS:
             raise ModelError(
                 f"a pod of {in_text(self.blocks)} has {self.count:,} blocks; at most "

@@ -11,6 +11,7 @@ import numpy as np
 from phasefit.checks import real_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
+from validation.slices.chains import stationary_law
 from validation.slices.pod import Pod, SliceMix
 
 _Running = tuple[int, ...]
@@ -174,23 +175,13 @@ class _Chain:
                 yield rate * part, gone + (head < 0), then, head
 
     def largest_utilisation(self) -> float:
-        from scipy.sparse import coo_array
-
-        from qmodels.markov import solve_chain
-
         states = {state: i for i, state in enumerate(self.blocked())}
         moves = [
             (i, states[then, head], rate)
             for state, i in states.items()
             for rate, _, then, head in self.ends(state, self.pod.count)
         ]
-        source, target, rates = (np.array(column) for column in zip(*moves, strict=True))
-        away = source != target
-        pi = solve_chain(
-            coo_array(
-                (rates[away].astype(float), (source[away], target[away])), shape=(len(states),) * 2
-            ).tocsr()
-        ).probabilities
+        pi = stationary_law(moves, len(states))
         used = np.array([self.pod.count - self.free(running) for running, _ in states])
         return float(pi @ used) / self.pod.count
 

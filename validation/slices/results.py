@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Ints
 from phasefit.records import Drawing, Record, Result
 from validation.analysis.estimates import Estimate
 from validation.slices.pod import Pod, Shape, in_text
@@ -57,7 +57,7 @@ class SliceSimulation(Result):
     shapes: tuple[ShapeResult, ...]
     replications: int
     events: int  #: of all replications
-    picture: NDArray[np.int64]  #: (blocks,) jobs at the end of the first window, -1 free, -2 shared
+    picture: Ints  #: (blocks,) jobs at the end of the first window, -1 free, -2 shared
     #: Replications of "utilisation" and "wait", for `validation.compare` with another strategy.
     runs: Mapping[str, tuple[float, ...]]
     method: str = "simulated"

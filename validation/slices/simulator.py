@@ -10,13 +10,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
-from qmodels.progress import Progress, no_progress
+from qmodels.progress import Progress
 from validation.analysis.estimates import Estimate, estimate
 from validation.analysis.seeding import stream
 from validation.jobs.stream import AbstractStreams, JobStream, job_count, spawned
@@ -31,7 +30,7 @@ from validation.slices.placement import (
 )
 from validation.slices.pod import Pod, Shape, SliceMix
 from validation.slices.results import ShapeResult, SliceSimulation
-from validation.sweeps.executors import given_or, thread_pool, worker_count
+from validation.sweeps.executors import replicated
 
 #: Jobs left out at the beginning, and after the measured ones: one of so many.
 _WARM, _TAIL = 10, 20
@@ -44,7 +43,7 @@ class _Work:
     """The jobs of one replication; `estimates` are what their users expect."""
 
     arrivals: Array
-    of: NDArray[np.int64]
+    of: Ints
     demands: Array
     estimates: Array
 
@@ -163,12 +162,7 @@ def simulate_slices(
         work_of = partial(_drawn, mix, law, total, rate, seed)
     place = place_of(pod, shapes, strategy)
     one = partial(_one, pod, place, DISCIPLINES[discipline], waiting, work_of)
-    report = no_progress if progress is None else progress
-    found: list[_Played] = []
-    with given_or(executor, thread_pool, min(worker_count(workers), runs)) as pool:
-        for done, run in enumerate(pool.map(one, range(runs)), start=1):
-            found.append(run)
-            report("replications", done, runs)
+    found = replicated(one, runs, workers=workers, executor=executor, progress=progress)
 
     def over(values: Sequence[float]) -> Estimate | None:
         seen = [value for value in values if np.isfinite(value)]
@@ -254,9 +248,9 @@ class _Played:
     waiting: float
     scatter: float
     events: int
-    picture: NDArray[np.int64]  #: who holds which block at the end
+    picture: Ints  #: who holds which block at the end
     carried: float  #: jobs started for each that came
-    of: NDArray[np.int64]  #: slice of each job that came in the measured time
+    of: Ints  #: slice of each job that came in the measured time
     waits: Array
 
     @classmethod

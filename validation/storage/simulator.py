@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from phasefit.arrays import Array, Ints
-from phasefit.checks import one_of, real_number, share, whole_number
+from phasefit.checks import check_fields, one_of, real_number, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.storage import StageCurve
@@ -42,8 +42,7 @@ class Neighbours(Record):
     off: float
 
     def __post_init__(self) -> None:
-        for name in ("uses", "on", "off"):
-            object.__setattr__(self, name, real_number(name, getattr(self, name), above=0.0))
+        check_fields(self, real_number, "uses", "on", "off", above=0.0)
 
 
 @dataclass(frozen=True)
@@ -131,8 +130,6 @@ def simulate_start(
         unequal=unequal,
         correlation=correlation,
         neighbours=neighbours,
-        repeats=1,
-        think=0.0,
     )
     begun = np.concatenate([np.zeros((*ends.shape[:2], 1)), ends[:, :, :-1]], axis=2)
     parts = (ends - begun).mean(axis=1)
@@ -208,10 +205,8 @@ def simulate_closed(
         seed,
         bursts=bursts,
         scv=scv,
-        geometric=False,
         order=order,
         unequal=unequal,
-        correlation=0.0,
         neighbours=neighbours,
         repeats=repeats,
         think=think,
@@ -234,13 +229,13 @@ def _replicated(
     *,
     bursts: int,
     scv: float,
-    geometric: bool,
     order: str,
     unequal: float,
-    correlation: float,
     neighbours: Neighbours | None,
-    repeats: int,
-    think: float,
+    geometric: bool = False,
+    correlation: float = 0.0,
+    repeats: int = 1,
+    think: float = 0.0,
 ) -> Array:
     """Ends of all stages by replication, program and stage, (replications, programs, stages)."""
     programs = whole_number("programs", programs, least=1)

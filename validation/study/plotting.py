@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from phasefit import MAP, PhaseType
 from qmodels.plotting import response_curves, surface_3d, surface_heatmap
-from qmodels.plotting.fonts import readable
+from qmodels.plotting.fonts import DPI, readable
 from qmodels.plotting.style import (
     BLACK,
     BLUE,
@@ -24,6 +24,7 @@ from qmodels.plotting.style import (
     ORANGE,
     PURPLE,
     RED,
+    axes_or_new,
     set_legend_below,
     set_plain_log_ticks,
     set_title,
@@ -47,7 +48,6 @@ LOOKS: Final = (
     (BLACK, (0, (1, 2))),
 )
 
-_DPI: Final = 150
 #: Of a picture's file; the usual 6 takes up to twice as long for a fiftieth of its size.
 _COMPRESSION: Final = 4
 
@@ -66,7 +66,7 @@ def png_file(tiles: Sequence[Sequence[Figure | None]]) -> bytes:
                 top, left = sum(high[:i]), sum(wide[:j])
                 whole[top : top + pixels.shape[0], left : left + pixels.shape[1]] = pixels
     made = io.BytesIO()
-    imsave(made, whole, format="png", dpi=_DPI, pil_kwargs={"compress_level": _COMPRESSION})
+    imsave(made, whole, format="png", dpi=DPI, pil_kwargs={"compress_level": _COMPRESSION})
     return made.getvalue()
 
 
@@ -75,7 +75,7 @@ def _pixels(figure: Figure) -> NDArray[np.uint8]:
 
     The layout stays as it is then, whatever draws the figure next.
     """
-    figure.set_dpi(_DPI)
+    figure.set_dpi(DPI)
     canvas: Any = FigureCanvasAgg(figure)
     with readable(figure):
         canvas.draw()
@@ -285,7 +285,7 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
     -------
     matplotlib Axes
     """
-    ax = ax if ax is not None else Figure(layout="constrained").add_subplot()
+    ax = axes_or_new(ax)
     ax.axvline(1.0, color="black", lw=0.8)
     for y, check in enumerate(checks):
         predicted = check.agreement.prediction.mean_response
@@ -368,7 +368,7 @@ def tail(sample: np.ndarray, law: PhaseType, *, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
-    ax = ax if ax is not None else Figure(layout="constrained").add_subplot()
+    ax = axes_or_new(ax)
     values = np.sort(np.asarray(sample, dtype=float))
     above = 1.0 - np.arange(1, values.size + 1) / values.size
     shown = (values > 0) & (above > 0)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from phasefit.checks import instance_of
 from qmodels.errors import ModelError
 from validation.sweeps.executors import worker_count
 from validation.sweeps.pools import MendedPool, dask_pool
@@ -51,8 +52,7 @@ def engine(
     if cluster is not None and executor is not None:
         raise ModelError("give either a cluster or an executor, not both")
     if executor is not None:
-        if not isinstance(executor, Executor):
-            raise ModelError(f"executor must be a concurrent.futures.Executor, got {executor!r:.60}")
+        instance_of("executor", executor, Executor, "concurrent.futures.Executor")
         count_of_executor = getattr(executor, "_max_workers", None)  # what the executors of Python call it
         count = worker_count(
             workers if workers is not None or count_of_executor is None else count_of_executor

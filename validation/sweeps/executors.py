@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Final, TypeVar
 
-from phasefit.checks import whole_number
+from phasefit.checks import instance_of, whole_number
 from qmodels.errors import ModelError
 from qmodels.process import collect_seldom
 from qmodels.progress import Progress, no_progress
@@ -173,10 +173,45 @@ def given_or(
     if executor is None:
         with pool(count) as made:
             yield made
-    elif isinstance(executor, Executor):
-        yield executor
     else:
-        raise ModelError(f"executor must be a concurrent.futures.Executor, got {executor!r:.60}")
+        yield instance_of("executor", executor, Executor, "concurrent.futures.Executor")
+
+
+def replicated(
+    one: Callable[[int], Result],
+    replications: int,
+    *,
+    workers: int | None,
+    executor: Executor | None,
+    progress: Progress | None,
+) -> list[Result]:
+    """Call what plays one replication, in compiled code, for each of them.
+
+    Parameters
+    ----------
+    one : callable
+        Of the number of the replication.
+    replications : int
+        Their number, at least one.
+    workers : int or None
+        Threads; None for one for each core.
+    executor : concurrent.futures.Executor or None
+        Who plays them instead.
+    progress : callable or None
+        Called as ``progress("replications", done, replications)``.
+
+    Returns
+    -------
+    list
+        One result for each replication, in their order.
+    """
+    report = no_progress if progress is None else progress
+    found: list[Result] = []
+    with given_or(executor, thread_pool, min(worker_count(workers), replications)) as pool:
+        for result in pool.map(one, range(replications)):
+            found.append(result)
+            report("replications", len(found), replications)
+    return found
 
 
 def parallel_map(

@@ -13,7 +13,7 @@ import numpy as np
 
 from phasefit import PhaseType, match_moments
 from phasefit.arrays import Ints
-from phasefit.checks import one_of, real_number, whole_number
+from phasefit.checks import check_fields, one_of, real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.policies import AbstractPolicy, Arrangement, System, find_policy
@@ -67,8 +67,7 @@ class JobPlan(Record):
         whole_number("phases", self.phases, least=1)
         whole_number("packet", self.packet, least=1)
         one_of("io", self.io, ("write", "read"))
-        for name in ("io_flits", "cpu_cycles", "exchange_flits"):
-            object.__setattr__(self, name, real_number(name, getattr(self, name), least=0.0))
+        check_fields(self, real_number, "io_flits", "cpu_cycles", "exchange_flits", least=0.0)
         if self.io_flits + self.cpu_cycles == 0.0:
             raise ModelError("a job must transfer or compute; io_flits and cpu_cycles are both 0")
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from phasefit.arrays import Array
-from phasefit.checks import real_array, real_number
+from phasefit.arrays import Array, Ints, read_only
+from phasefit.checks import check_fields, real_array, real_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.trial.history import Played, part_of
@@ -49,9 +49,8 @@ class SizeShares(Record):
         found = real_array("powers", self.powers).copy()
         if found.ndim != 1 or not found.size:
             raise ModelError(f"powers must be a row of one or more numbers, got {found.shape}")
-        found.flags.writeable = False
-        object.__setattr__(self, "powers", found)
-        object.__setattr__(self, "error", real_number("error", self.error, least=0.0))
+        object.__setattr__(self, "powers", read_only(found))
+        check_fields(self, real_number, "error", least=0.0)
 
 
 def share_scores(played: Played, credits: Array, demands: Array, most: int) -> Array:
@@ -104,7 +103,7 @@ def scores_in_parts(played: Played, credits: Array, demands: Array, most: int, p
     return found
 
 
-def work_by_stretch(played: Played, credits: Array) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+def work_by_stretch(played: Played, credits: Array) -> tuple[Ints, Ints, Array]:
     """What each running job did in each stretch between two changes: stretch, job, work."""
     times = np.unique(np.append(played.changes[:, 0], played.end))
     owner = played.pieces[:, 0].astype(np.int64)

@@ -5,7 +5,9 @@
 """
 
 from validation.allocation._kernels.free_boxes import (
+    base_sides,
     box_nodes,
+    candidate_plane,
     first_base,
     leftmost_base,
     snuggest_base,
@@ -49,8 +51,10 @@ __all__ = [
     "FROM_ROOT",
     "SUM_OF_SQUARES",
     "aligned_base",
+    "base_sides",
     "box_nodes",
     "buddies",
+    "candidate_plane",
     "column_costs",
     "columns_around",
     "concentric",

@@ -114,13 +114,19 @@ def free_bases(busy, sides, strides, box, wraps, rows):
     ``sides`` and ``box`` go along the axes of ``strides``; ``rows`` has room for the mesh and, on a
     torus, for what a box may reach over its ends.
     """
-    wide, deep, high = sides
     a, b, c = box
     pack(busy, sides, strides, a - 1 if wraps else 0, rows)
-    if not wraps:
-        wide, deep, high = wide - a + 1, deep - b + 1, high - c + 1
+    wide, deep, high = base_sides(sides, box, wraps)
     erode(rows, wide, deep, high, a, b, c)
     return high, deep
+
+
+@njit(**UNCOUNTED_WITHIN)
+def base_sides(sides, box, wraps):
+    """How many places the base of a box may have along each side."""
+    if wraps:
+        return sides[0], sides[1], sides[2]
+    return sides[0] - box[0] + 1, sides[1] - box[1] + 1, sides[2] - box[2] + 1
 
 
 @njit(**UNCOUNTED_WITHIN)
@@ -263,6 +269,17 @@ def span_of(first, length, places, wraps):
 
 
 @njit(**UNCOUNTED_WITHIN)
+def candidate_plane(boxes, plane, wide, wraps):
+    """Where bases lie whose box touches a busy one from the right; 0 without one, -1 beyond the mesh."""
+    if plane < 0:
+        return 0
+    x = boxes[plane, 0] + boxes[plane, 3]
+    if wraps:
+        return x % wide
+    return x if x < wide else -1
+
+
+@njit(**UNCOUNTED_WITHIN)
 def base_beside(boxes, sides, box, wraps, rows, base):
     """Fill ``base`` with the first base on a candidate plane of the busy list.
 
@@ -271,19 +288,15 @@ def base_beside(boxes, sides, box, wraps, rows, base):
     then y, is taken. ``rows`` (z, x, words) are the bases of all free boxes as bits along y, from
     `free_bases`: just what is left of a plane when all prohibited regions are subtracted.
     """
-    a, b, c = box
-    wide, deep, high = sides
-    if not wraps:
-        wide, deep, high = wide - a + 1, deep - b + 1, high - c + 1
+    _, b, c = box
+    wide, deep, high = base_sides(sides, box, wraps)
     for plane in range(-1, boxes.shape[0]):
-        x, y, in_y, z, in_z = 0, 0, deep, 0, high
+        x = candidate_plane(boxes, plane, wide, wraps)
+        if x < 0:
+            continue
+        y, in_y, z, in_z = 0, deep, 0, high
         if plane >= 0:
             own = boxes[plane]
-            x = own[0] + own[3]
-            if wraps:
-                x %= wide
-            elif x >= wide:
-                continue
             y, in_y = span_of(own[1] - b + 1, own[4] + b - 1, deep, wraps)
             z, in_z = span_of(own[2] - c + 1, own[5] + c - 1, high, wraps)
         # What goes on at the other end of a side comes first there.

@@ -253,10 +253,7 @@ def _update(s, job, step):
         s.nodes[node].pending += abs(more_cpu) + abs(more_disk)
         if s.nodes[node].pending > s.tolerance * (1.0 + s.loads[node].cpu + s.loads[node].disk):
             s.nodes[node].pending = 0.0
-            task_there = s.nodes[node].head
-            while task_there != NOBODY:
-                ask(s, s.tasks[task_there].job)  # itself too, which went too far
-                task_there = s.tasks[task_there].next
+            ask_all(s, node)  # itself too, which went too far
 
 
 @njit(**UNCOUNTED_WITHIN)

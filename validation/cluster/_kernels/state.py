@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from phasefit.arrays import record
+
 #: What a job is doing.
 ABSENT, WAITING, FROZEN, RUNNING, DONE = 0, 1, 2, 3, 4
 NOBODY = -1
@@ -40,38 +42,34 @@ class Rules(NamedTuple):
     rounds: int  # preemptions at most, of each default node at each arrival
 
 
-def _record(*, reals: str = "", wholes: str = "") -> np.dtype[Any]:
-    # Of the type `numpy.record`, so that fields are attributes without the compiler too.
-    kinds = [(name, np.int64) for name in wholes.split()]
-    return np.dtype((np.record, kinds + [(name, np.float64) for name in reals.split()]))
-
-
 #: A job: `demand` CPU-seconds of each task, of which `left` were left at `since`, at a `pace` in
 #: CPU-seconds per second; rates are per CPU-second. `thaw` is when it goes on, `cool` from when it
 #: may be moved again; `remote` tasks started away from their default node, `moved` times one was
 #: preempted, `present` jobs were in the system when it came. `place` is where it is in `active`,
 #: `queued` whether it is in `queue`. `reaccess`, `writes`, `initial`: see `ClusterTrace`.
-JOB = _record(
-    wholes="home status remote moved present place queued",
-    reals="arrival demand memory io_rate request initial writes reaccess fault_rate pace left "
-    "since thaw cool start finish",
+JOB = record(
+    ("home status remote moved present place queued", np.int64),
+    ("arrival demand memory io_rate request initial writes reaccess fault_rate", np.float64),
+    ("pace left since thaw cool start finish", np.float64),
 )
 #: A task: its `node`, the default one (`origin`) and that on which it began, the tasks before and
 #: after it in the list of its node; seconds of disk that it needs for each CPU-second, and of the
 #: access in which such a second lies; its mean shares of time `at_cpu` and `at_disk`, and seconds
 #: there for each CPU-second; `scale` is `access` with the waiting of others.
-TASK = _record(
-    wholes="job node origin began previous next",
-    reals="demand_disk access at_cpu at_disk cpu_time disk_time scale",
+TASK = record(
+    ("job node origin began previous next", np.int64),
+    ("demand_disk access at_cpu at_disk cpu_time disk_time scale", np.float64),
 )
 #: A node: seconds of an `access` without its transfer at `rate` MB/s, and of a page `fault`; MB/s
 #: of the link (`net`) and of the disk as a monitor sees it. `head` is its first task, `pending`
 #: what its means have moved since others were asked, `listed` whether it is in `touched`, `booked`
 #: when its integrals were last brought up to date.
-NODE = _record(wholes="head listed taken", reals="speed ram access rate fault net bandwidth pending booked")
+NODE = record(
+    ("head listed taken", np.int64), ("speed ram access rate fault net bandwidth pending booked", np.float64)
+)
 #: The load of a node: its tasks, their MB, accesses and faults per CPU-second, and the mean numbers
 #: of them at the CPU and at the disk.
-LOAD = _record(wholes="tasks", reals="memory io cpu disk")
+LOAD = record(("tasks", np.int64), ("memory io cpu disk", np.float64))
 
 
 class State(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from phasefit.arrays import Array, Ints
-from phasefit.checks import real_number, whole_number
+from phasefit.checks import check_fields, real_number, whole_number
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
 from validation.cluster._kernels import rules as rule_kernels
@@ -205,9 +205,8 @@ class RuleBalancer(AbstractBalancer):
     preempts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for name in ("io_threshold", "crowded"):
-            object.__setattr__(self, name, real_number(name, getattr(self, name), least=0.0))
-        object.__setattr__(self, "rounds", whole_number("rounds", self.rounds, least=0))
+        check_fields(self, real_number, "io_threshold", "crowded", least=0.0)
+        check_fields(self, whole_number, "rounds", least=0)
 
     def rules(self) -> Rules:
         """See `AbstractBalancer.rules`."""

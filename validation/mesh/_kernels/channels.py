@@ -121,8 +121,12 @@ def tally(state, channel, waited, flits, held):
 
 
 @njit(**INLINED)
-def let_go(state, channel, time, top):
-    """Release a channel at `time`, to the first in its queue if any. Returns the stack's top."""
+def let_go(state, channel, flits, asked, granted, time, top):
+    """Count a message, and release its channel at `time`, to the first in its queue if any.
+
+    Returns the stack's top.
+    """
+    tally(state, channel, granted - asked, flits, time - granted)
     here = state.channels[channel]
     if here.queue == NOBODY:
         here.when = time

@@ -19,6 +19,7 @@ from validation.mesh._kernels.records import (
     ALARM,
     COMPLETED,
     FAR,
+    GOES_ON,
     INLINED,
     LATE,
     NEAR,
@@ -77,6 +78,30 @@ def gather(state, t):
     return asking, late
 
 
+@njit(**INLINED)
+def next_cycle(state, t, until, idle):
+    """Go on to the cycle that is played next, at t or, with `idle`, where nothing is due before.
+
+    Returns it and GOES_ON, or what ends the run before it; see `advance`.
+    """
+    counters = state.counters[0]
+    if idle:
+        if counters.due >= FAR:
+            counters.clock = t
+            for j in range(state.jobs.shape[0]):
+                if state.jobs[j].status == RUNNING:
+                    return t, STUCK
+            return t, STILL
+        t = max(t, min(counters.due, until))
+    if t >= until:
+        counters.clock = until
+        return t, REACHED
+    counters.clock = t
+    if counters.due <= t and job_events(state, t) > 0:
+        return t, COMPLETED
+    return t, GOES_ON
+
+
 @njit(**UNCOUNTED)
 def advance(state, until):
     """Run until a job completes, `until` is reached, or nothing more can happen.
@@ -90,20 +115,9 @@ def advance(state, until):
     wheel, mask = state.wheel, state.wheel.size - 1
     t = counters.clock
     while True:
-        if counters.pending == 0:
-            if counters.due >= FAR:
-                counters.clock = t
-                for j in range(state.jobs.shape[0]):
-                    if state.jobs[j].status == RUNNING:
-                        return STUCK
-                return STILL
-            t = max(t, min(counters.due, until))
-        if t >= until:
-            counters.clock = until
-            return REACHED
-        counters.clock = t
-        if counters.due <= t and job_events(state, t) > 0:
-            return COMPLETED
+        t, code = next_cycle(state, t, until, counters.pending == 0)
+        if code != GOES_ON:
+            return code
         bucket, row = np.uint32(t & mask), np.uint32(t & (NEAR - 1))
         again = True
         while again:

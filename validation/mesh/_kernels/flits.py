@@ -15,21 +15,16 @@ from numba import njit
 
 from phasefit.compiled import UNCOUNTED
 from validation.mesh._kernels.channels import take_first, take_next, tally, wake_up
-from validation.mesh._kernels.events import gather
+from validation.mesh._kernels.events import gather, next_cycle
 from validation.mesh._kernels.grants import advance_header
-from validation.mesh._kernels.jobs import job_events
 from validation.mesh._kernels.messages import deliver, offer
 from validation.mesh._kernels.records import (
-    COMPLETED,
     FAR,
     FOLLOWS,
+    GOES_ON,
     INLINED,
     LATE,
     NOBODY,
-    REACHED,
-    RUNNING,
-    STILL,
-    STUCK,
 )
 
 
@@ -325,20 +320,9 @@ def advance(state, shared, until):
     wheel, counters, dirty = state.wheel, state.counters[0], state.dirty
     mask, t = wheel.size - 1, counters.clock
     while True:
-        if counters.pending == 0 and shared.counts[0] == 0:
-            if counters.due >= FAR:
-                counters.clock = t
-                for j in range(state.jobs.shape[0]):
-                    if state.jobs[j].status == RUNNING:
-                        return STUCK
-                return STILL
-            t = max(t, min(counters.due, until))
-        if t >= until:
-            counters.clock = until
-            return REACHED
-        counters.clock = t
-        if counters.due <= t and job_events(state, t) > 0:
-            return COMPLETED
+        t, code = next_cycle(state, t, until, counters.pending == 0 and shared.counts[0] == 0)
+        if code != GOES_ON:
+            return code
         bucket, again = np.uint32(t & mask), True
         while again:
             asking, late = gather(state, t)

@@ -7,21 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from phasefit.arrays import record
 from phasefit.compiled import UNCOUNTED
-from validation.mesh._kernels.records import INLINED, MIXED, RANDOM, Grid, Timing, record
+from validation.mesh._kernels.records import INLINED, MIXED, RANDOM, Grid, Timing
 from validation.mesh._kernels.routes import route
 from validation.mesh._kernels.traffic import destination, messages_of
 
 # Work table, one row for each channel: cycles `held` in this step, the least `trip` to it and the
 # least `rest` after it, cycles held in the `whole` phase, `messages` through it.
-WORK = record(*((name, np.float64) for name in ("held", "trip", "rest", "whole", "messages")))
+WORK = record(("held trip rest whole messages", np.float64))
 # A flow: where its channels `begin` in the list of all and how many they are (`length`), cycles
 # `left` at speed 1, its `speed` and `since` when, and when it will `finish`.
-FLOW = record(
-    ("begin", np.int64),
-    ("length", np.int64),
-    *((name, np.float64) for name in ("left", "speed", "since", "finish")),
-)
+FLOW = record(("begin length", np.int64), ("left speed since finish", np.float64))
 
 
 class Place(NamedTuple):
@@ -50,7 +47,7 @@ class Sums(NamedTuple):
     longest: float  # turn of a message, as part of the time alone
 
 
-SUMS = record(*((name, np.float64) for name in Sums._fields))
+SUMS = record((" ".join(Sums._fields), np.float64))
 
 
 class Loads(NamedTuple):

@@ -11,7 +11,6 @@ from validation.mesh._kernels.channels import (
     let_go,
     push,
     tail_moves,
-    tally,
 )
 from validation.mesh._kernels.messages import deliver, leave_disk, offer
 from validation.mesh._kernels.records import FOLLOWS, INLINED, ROUNDING
@@ -50,8 +49,7 @@ def _leave(state, slot, held, pace, top):
         # A slow source is busy with its last flit until that has left the disk.
         disk = state.paces[state.streams[message.source].router, 0]
         free = max(free, state.details[slot].leaves + last_flit(flits, disk))
-    tally(state, tail, granted - came, flits, free - granted)
-    top = let_go(state, tail, free, top)
+    top = let_go(state, tail, flits, came, granted, free, top)
     if behind == 0:
         offer(state, np.int64(message.source), free, np.bool_(True))
     message.tail, message.came, message.behind = after, granted + timing.hop, behind + 1
@@ -79,8 +77,7 @@ def _cut_through(state, slot, channel, time, top):
     detail.leaves = tail_crosses
     last_flit_takes = last_flit(flits, pace)
     free = tail_crosses + last_flit_takes + (timing.resume if first else timing.release)
-    tally(state, channel, time - message.came, flits, free - time)
-    top = let_go(state, channel, free, top)
+    top = let_go(state, channel, flits, message.came, time, free, top)
     if ejected:
         deliver(state, slot, time, tail_crosses + timing.sink + last_flit_takes - 1)
         return top
@@ -127,8 +124,7 @@ def _hold(state, slot, channel, time, top):
     flits = np.int64(message.flits)
     last_flit_takes = last_flit(flits, pace)
     free = tail_crosses + max(timing.flow, last_flit_takes) + timing.release
-    tally(state, channel, time - message.came, flits, free - time)
-    top = let_go(state, channel, free, top)
+    top = let_go(state, channel, flits, message.came, time, free, top)
     deliver(state, slot, time, tail_crosses + timing.sink + last_flit_takes - 1)
     return top
 
@@ -140,8 +136,7 @@ def _serve(state, slot, disk, time, top):
     flits, asked = np.int64(message.flits), message.time
     done = time + np.int64(np.ceil(flits * state.paces[state.details[slot].end, 2] - ROUNDING))
     # In order of arrival, and how long each takes is known: so is when the next one begins.
-    tally(state, disk, time - asked, flits, done - time)
-    top = let_go(state, disk, done, top)
+    top = let_go(state, disk, flits, asked, time, done, top)
     leave_disk(state, slot, done)
     return top
 

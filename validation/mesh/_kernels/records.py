@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from phasefit.arrays import record
 from phasefit.compiled import UNCOUNTED_WITHIN
 
 # A number that begins as `np.int64(0)` and is handed on has one type. Beginning as a literal it has two, the
@@ -21,25 +22,14 @@ FAR = 1 << 60
 
 NOBODY = np.uint32(0xFFFFFFFF)
 
-
-def record(*fields: tuple[str, type]) -> np.dtype[Any]:
-    """Type of a row with these fields."""
-    # Of the type `numpy.record`, so that fields are attributes without the compiler too.
-    return np.dtype((np.record, list(fields)))
-
-
-def _numbers(names: str, kind: type = np.int64) -> list[tuple[str, type]]:
-    return [(name, kind) for name in names.split()]
-
-
 # Channels: `when` it is free or, while a worm holds it and the end is not known, ~`when` the header
 # was granted it; the channel `after` it in its worm; the last message in its `queue`, a ring of
 # links, so that the first is the link of the last. Then what was counted when worms let it go: time
 # `waited` for it, flits `carried`, `worms`, time `held`. All in half a line of the cache, so that
 # those of a large mesh stay there: before one of these counts overflows, all go to its totals.
 _COUNTS = "waited carried worms held"
-CHANNEL = record(("when", np.int64), *_numbers("after queue", np.uint32), *_numbers(_COUNTS, np.uint32))
-TOTAL = record(*_numbers(_COUNTS))
+CHANNEL = record(("when", np.int64), ("after queue", np.uint32), (_COUNTS, np.uint32))
+TOTAL = record((_COUNTS, np.int64))
 
 # Messages in flight, in two tables whose rows are one line of the cache each. What every hop needs:
 # `time` of the request, when the header `came` to the tail channel, `link` in a list, channel
@@ -50,11 +40,11 @@ TOTAL = record(*_numbers(_COUNTS))
 # dateline), whether the source is `slow`. Unsigned numbers need no look at whether they count from
 # the end of a table.
 MESSAGE = record(
-    *_numbers("time came"),
-    *_numbers("link asked tail head", np.uint32),
-    *_numbers("held window flits step left behind", np.int32),
+    ("time came", np.int64),
+    ("link asked tail head", np.uint32),
+    ("held window flits step left behind", np.int32),
     ("source", np.uint32),
-    *_numbers("leg slow", np.int16),
+    ("leg slow", np.int16),
 )
 ALARM = np.uint32(1 << 31)
 # Details, which few hops need: `key` that settles ties, when the message was `created` and
@@ -64,12 +54,12 @@ ALARM = np.uint32(1 << 31)
 # (`rise`), and which place decides when the tail moves (`peak`), by how much (`top`), as far as
 # found out up to the rise that was `seen`.
 DETAIL = record(
-    *_numbers("key created injected leaves top"),
-    *_numbers("target end", np.uint32),
-    *_numbers("rise seen peak spare", np.int32),
+    ("key created injected leaves top", np.int64),
+    ("target end", np.uint32),
+    ("rise seen peak spare", np.int32),
 )
 # Whom to grant a channel next, and when.
-GRANT = record(("time", np.int64), *_numbers("link spare", np.uint32))
+GRANT = record(("time", np.int64), ("link spare", np.uint32))
 #: Cycles whose requests are kept in rows on a large mesh: this one and the next; a power of two.
 NEAR = 4
 UNKNOWN = -1
@@ -82,7 +72,7 @@ FOLLOWS = 1 << 62  # added to the key of a message that follows another through 
 # in all, the `draws` it has made (the state of its random numbers), at which destinations it begins
 # (`io_offset`, `other_offset`), when the last message was `made` (open traffic), and what comes
 # before the next message (`after`): the last one has left its node, or a disk has done with it.
-STREAM = record(*_numbers("router job rank index stop count sent draws io_offset other_offset made after"))
+STREAM = record(("router job rank index stop count sent draws io_offset other_offset made after", np.int64))
 HAS_LEFT, IS_WRITTEN, IS_READ = range(3)
 
 # Jobs: where its streams, its phases and its phase runs begin (`first_stream`, `first_phase`,
@@ -90,17 +80,17 @@ HAS_LEFT, IS_WRITTEN, IS_READ = range(3)
 # messages `outstanding` in that step, and when those delivered were all `done`; its place in the
 # `sequence` of starts; then what its messages went through.
 JOB = record(
-    *_numbers("status due start finish first_stream nodes io_nodes first_phase phases repetitions"),
-    *_numbers("phase repetition steps step outstanding done sequence recorded run"),
-    *_numbers("messages latency network blocking longest hops volume"),
+    ("status due start finish first_stream nodes io_nodes first_phase phases repetitions", np.int64),
+    ("phase repetition steps step outstanding done sequence recorded run", np.int64),
+    ("messages latency network blocking longest hops volume", np.int64),
 )
 IDLE, WAITING, RUNNING, FINISHED = range(4)
 
 # Phases, see `TrafficPhase`. `flits` is the length of a message, `last_flits` of those of the last
 # round (0: as of the others).
 PHASE = record(
-    *_numbers("kind flits last_flits rounds pause lockstep root targets wide deep"),
-    *_numbers("io_share interval", np.float64),
+    ("kind flits last_flits rounds pause lockstep root targets wide deep", np.int64),
+    ("io_share interval", np.float64),
 )
 (
     LISTED,
@@ -118,17 +108,17 @@ PHASE = record(
     HALO,
 ) = range(13)
 # When each run of a phase of a job began and ended.
-PHASE_RUN = record(*_numbers("begin end"))
+PHASE_RUN = record(("begin end", np.int64))
 # A message of a list; `target` is a router.
-LISTED_MESSAGE = record(*_numbers("created target flits number"))
+LISTED_MESSAGE = record(("created target flits number", np.int64))
 # A message of an expansion; `source` and `target` are routers.
-EXPANDED_MESSAGE = record(*_numbers("run step source target flits"))
+EXPANDED_MESSAGE = record(("run step source target flits", np.int64))
 # A message that was delivered; `source` and `destination` are routers.
-DELIVERY = record(*_numbers("number source destination created injected delivered"))
+DELIVERY = record(("number source destination created injected delivered", np.int64))
 
 # What the whole network counts: the `clock`, `pending` events, the first `free_slot`, deliveries
 # `recorded`, when the next job is `due`, `header_hops` done.
-COUNTERS = record(*_numbers("clock pending free_slot recorded due header_hops"))
+COUNTERS = record(("clock pending free_slot recorded due header_hops", np.int64))
 
 # Where lanes share wires, flit by flit. Lanes have the numbers of channels; after those come the
 # second lanes of injection and of ejection. Of each: the `worm` that holds it (NOBODY: none), how
@@ -136,9 +126,9 @@ COUNTERS = record(*_numbers("clock pending free_slot recorded due header_hops"))
 # the `wire`, at which `queue` headers ask for it, from when it is `free`, when its channel is to
 # look at the queue then (`alarm`), when the header `crossed`.
 LANE = record(
-    *_numbers("worm before wire queue", np.uint32),
-    *_numbers("sent flits", np.int32),
-    *_numbers("free alarm crossed"),
+    ("worm before wire queue", np.uint32),
+    ("sent flits", np.int32),
+    ("free alarm crossed", np.int64),
 )
 # Wires: their `first` and `second` lane (NOBODY: none), which of these carried `last` (0 or 1) and
 # which was `granted` last, the cycle of the last flit (`used`), before `when` no other can cross,
@@ -146,15 +136,15 @@ LANE = record(
 # the buffers at its end, where these have one way into the crossbar together: when a flit `left`
 # them last, of which lane (`served`), and its `place` among the flits that are picked.
 WIRE = record(
-    *_numbers("used when left"),
-    *_numbers("first second last granted open busy served place", np.uint32),
+    ("used when left", np.int64),
+    ("first second last granted open busy served place", np.uint32),
 )
 
 # Of one dimension of the grid: its `side`, the `stride` from router to router, the `step` from a
 # channel to the one after it, and from the link up to the link `down`.
-DIMENSION = record(*_numbers("side stride step down"))
+DIMENSION = record(("side stride step down", np.int64))
 
-REACHED, COMPLETED, STILL, STUCK, LATE = range(5)
+GOES_ON, REACHED, COMPLETED, STILL, STUCK, LATE = range(6)
 
 
 class Timing(NamedTuple):

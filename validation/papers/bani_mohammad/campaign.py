@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from validation.analysis.alternatives import Alternatives, Quantity, Replications
 from validation.analysis.estimates import until_precise
 from validation.analysis.seeding import stream as random_stream
 from validation.machine import play
-from validation.papers.bani_mohammad.counted import CountedList, CountedScan, operations_per_job
+from validation.papers.bani_mohammad.counted import CountedStrategy, operations_per_job
 from validation.papers.bani_mohammad.setup import JOBS, PRECISION, Cell, machine, streams
 from validation.papers.base import RunOptions
 
@@ -99,10 +99,7 @@ def _replicated(task: tuple[Cell, int, bool]) -> Mapping[str, Array]:
         turnarounds(QUICK_REPLICATIONS)
     else:
         until_precise(turnarounds, precision=PRECISION, at_least=AT_LEAST, at_most=AT_MOST)
-    values = {name: np.array([run[name] for run in runs]) for name in KEPT}
-    for array in values.values():
-        array.flags.writeable = False
-    return values
+    return {name: read_only(np.array([run[name] for run in runs])) for name in KEPT}
 
 
 def run_one(cell: Cell, seed: int, replication: int, jobs: int = JOBS) -> dict[str, float]:
@@ -110,7 +107,7 @@ def run_one(cell: Cell, seed: int, replication: int, jobs: int = JOBS) -> dict[s
     drawn = streams(cell, jobs).draw(rng=random_stream(seed, _JOBS, cell.side, replication))
     at = machine(cell)
     history = play(at, drawn, seed=0)
-    assert isinstance(at.strategy, CountedScan | CountedList)
+    assert isinstance(at.strategy, CountedStrategy)
     known = history.summary
     return {
         "turnaround": known["turnaround"],

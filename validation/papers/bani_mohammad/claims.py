@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable
 from functools import lru_cache
-from importlib.resources import files
 
 from validation.analysis.comparison import Comparison
 from validation.papers.bani_mohammad.campaign import Campaign
 from validation.papers.bani_mohammad.setup import Cell
-from validation.papers.base import Finding, all_better
+from validation.papers.base import Finding, all_better, published_table
 
 
 @lru_cache(maxsize=1)
 def published() -> dict[tuple[str, str], float]:
     """The printed numbers, by figure and load ("" where the text names none)."""
-    text = files("validation.papers").joinpath("published/bani_mohammad.csv").read_text()
-    rows = list(csv.DictReader(text.splitlines()))
-    return {(f"{row['figure']} {row['subject']}", row["load"]): float(row["value"]) for row in rows}
+    table = published_table("bani_mohammad.csv", dtype=str, keep_default_na=False)
+    columns = (table[name] for name in ("figure", "subject", "load", "value"))
+    return {(f"{figure} {of}", load): float(value) for figure, of, load, value in zip(*columns, strict=True)}
 
 
 def everywhere(

@@ -8,89 +8,84 @@ entered and taken out, by those that keep a busy list.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import abc
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Ints
 from validation.allocation import BoxStrategy
-from validation.allocation.base import Ints
 from validation.machine.history import History
 from validation.mesh import Occupancy, Sides
 from validation.papers.bani_mohammad import _kernels
-
-Counts = NDArray[np.int64]
 
 
 class Counter:
     """Operations of the searches of one run; a machine also asks about empty meshes of its own."""
 
     def __init__(self) -> None:
-        self.seen: dict[int, tuple[Occupancy, Counts]] = {}
+        self.seen: dict[int, tuple[Occupancy, Ints]] = {}
 
-    def of(self, held: Occupancy) -> Counts:
+    def of(self, held: Occupancy) -> Ints:
         """Where the operations on a mesh are added up: searches, then three kinds of operations."""
         # The occupancy is kept beside its counts, so that no other takes over its identity.
         return self.seen.setdefault(id(held), (held, np.zeros(4, dtype=np.int64)))[1]
 
     @property
-    def run(self) -> Counts:
+    def run(self) -> Ints:
         """The counts of the mesh of the run: that on which was searched most often."""
         return max((counts for _, counts in self.seen.values()), key=lambda counts: counts[0])
 
 
 @dataclass(frozen=True, eq=False)
-class CountedScan(BoxStrategy):
-    """FF or TFF as a scan of an array: the same boxes, and how many nodes were looked at."""
+class CountedStrategy(BoxStrategy):
+    """A strategy whose searches add up what they do."""
 
-    counter: Counter
-    turning: bool = False
-
-    name = "counted scan"
+    counter: Counter = field(kw_only=True)
 
     def base(self, held: Occupancy, box: Sides) -> Ints | None:
         """See `BoxStrategy.base`."""
         counts, base = self.counter.of(held), np.empty(3, dtype=np.int64)
         counts[0] += 1
-        sides = held.mesh.sides
-        found = _kernels.first_base(held.busy.reshape(-1), sides, box, counts[1:], base)
-        return base if found else None
+        return base if self.search(held, box, counts[1:], base) else None
+
+    @abc.abstractmethod
+    def search(self, held: Occupancy, box: Sides, work: Ints, base: Ints) -> bool:
+        """Fill `base` with that of a free box, if there is one; add to `work` what it took."""
 
 
-@dataclass(frozen=True, eq=False)
-class CountedList(BoxStrategy):
+class CountedScan(CountedStrategy):
+    """FF or TFF as a scan of an array: the same boxes, and how many nodes were looked at."""
+
+    name = "counted scan"
+
+    def search(self, held: Occupancy, box: Sides, work: Ints, base: Ints) -> bool:
+        """See `CountedStrategy.search`."""
+        return bool(_kernels.first_base(held.busy.reshape(-1), held.mesh.sides, box, work, base))
+
+
+class CountedList(CountedStrategy):
     """BL or TBL by the subtraction of rectangles: the same boxes, and how many were looked at."""
-
-    counter: Counter
-    turning: bool = False
 
     name = "counted list"
 
-    def base(self, held: Occupancy, box: Sides) -> Ints | None:
-        """See `BoxStrategy.base`."""
-        counts, base, mesh = self.counter.of(held), np.empty(3, dtype=np.int64), held.mesh
-        counts[0] += 1
+    def search(self, held: Occupancy, box: Sides, work: Ints, base: Ints) -> bool:
+        """See `CountedStrategy.search`."""
+        mesh = held.mesh
         _, deep, high = mesh.sides
-        found = _kernels.leftmost_base(
-            held.boxes,
-            mesh.sides,
-            box,
-            mesh.torus,
-            np.empty((2, deep * high + 4, 4), dtype=np.int64),
-            np.empty((2, 2, 2), dtype=np.int64),
-            counts[1:],
-            base,
-        )
-        return base if found else None
+        lists = np.empty((2, deep * high + 4, 4), dtype=np.int64)
+        spans = np.empty((2, 2, 2), dtype=np.int64)
+        found = _kernels.leftmost_base(held.boxes, mesh.sides, box, mesh.torus, lists, spans, work, base)
+        return bool(found)
 
 
-def counted(name: str) -> CountedScan | CountedList:
+def counted(name: str) -> CountedStrategy:
     """FF, TFF, BL or TBL with a counter of its own."""
     made = CountedScan if name.endswith("FF") else CountedList
     return made(turning=name.startswith("T"), counter=Counter())
 
 
-def operations_per_job(strategy: CountedScan | CountedList, history: History) -> float:
+def operations_per_job(strategy: CountedStrategy, history: History) -> float:
     """Operations of searching, booking and taking back, over the jobs that ended."""
     counts, ended = strategy.counter.run, int(history.completed.sum())
     if isinstance(strategy, CountedScan):

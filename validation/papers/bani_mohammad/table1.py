@@ -18,7 +18,7 @@ from validation.analysis.estimates import Estimate, estimate
 from validation.analysis.seeding import stream as random_stream
 from validation.mesh import Mesh, Occupancy
 from validation.papers.bani_mohammad import plotting
-from validation.papers.bani_mohammad.counted import CountedList, CountedScan, counted
+from validation.papers.bani_mohammad.counted import CountedStrategy, counted
 from validation.papers.bani_mohammad.setup import SOURCE
 from validation.papers.base import Experiment, Finding, Outcome, RunOptions, within
 
@@ -86,7 +86,7 @@ def _scan_state(side: int, rng: np.random.Generator) -> Array:
 
 def _churn(
     held: Occupancy,
-    strategy: CountedList | CountedScan,
+    strategy: CountedStrategy,
     boxes: int,
     most: int,
     rng: np.random.Generator,
@@ -108,9 +108,7 @@ def _request(most: int, rng: np.random.Generator) -> Request:
     return Request.of_shape(*rng.integers(1, most + 1, 3).tolist())
 
 
-def _searched(
-    strategy: CountedList | CountedScan, held: Occupancy, most: int, rng: np.random.Generator
-) -> Array:
+def _searched(strategy: CountedStrategy, held: Occupancy, most: int, rng: np.random.Generator) -> Array:
     """Mean operations of searches for random boxes, whether they are found or not."""
     before = strategy.counter.of(held).copy()
     for _ in range(REQUESTS):

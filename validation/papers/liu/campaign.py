@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from validation.analysis.alternatives import Alternatives, Replications
 from validation.analysis.seeding import stream as random_stream
 from validation.machine import compare_machines
@@ -163,9 +163,7 @@ def _runs_of(cell: Mapping[str, Array] | None) -> int:
 
 
 def _frozen(values: ArrayLike, factor: float) -> Array:
-    array = np.array(values) * factor
-    array.flags.writeable = False
-    return array
+    return read_only(np.array(values) * factor)
 
 
 def placed_at_once(variant: Variant, *, runs: int = RUNS, seed: int = 0) -> Array:

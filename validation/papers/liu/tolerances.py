@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from validation.papers.base import Experiment, Outcome, RunOptions
+from validation.papers.base import Experiment, Outcome, RunOptions, published_table
 from validation.papers.liu import plotting
 from validation.papers.liu.campaign import QUICK_RUNS, Campaign, campaign
 from validation.papers.liu.claims import TIMES, busy, falls, flat, lowest, placed, rises, slope
@@ -43,11 +42,7 @@ def said_of(algorithm: str, communications: int) -> str:
 @lru_cache
 def _published(algorithm: str) -> tuple[tuple[int, str], ...]:
     """Least number of communications of each kind of line, and what is said of it."""
-    import pandas as pd
-
-    path = files("validation.papers") / "published" / "liu_trends.csv"
-    with path.open(encoding="utf-8") as file:
-        said = pd.read_csv(file, comment="#")
+    said = published_table("liu_trends.csv")
     own = said[said.strategy == algorithm]
     return tuple(zip(own.least_communications.tolist(), own.makespan.tolist(), strict=True))
 

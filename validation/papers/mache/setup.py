@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from qmodels.errors import ModelError
 from validation.jobs import PoissonStreams
 from validation.machine import AbstractJobTraffic, Machine
 from validation.mesh import Mesh, Router, Traffic, TrafficPhase
+from validation.papers.base import published_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,11 +115,7 @@ def synthetic(interarrival: float, jobs: int = JOBS) -> PoissonStreams:
 
 def published() -> pd.DataFrame:
     """Table 2 of the paper: io_percent, interarrival, strategy, service, rank."""
-    import pandas as pd
-
-    file = files("validation.papers") / "published" / "mache_table2.csv"
-    with file.open(encoding="utf-8") as text:
-        table = pd.read_csv(text, comment="#")
+    table = published_table("mache_table2.csv")
     if set(table.strategy) != set(STRATEGIES):
         raise ModelError(f"published table 2 names other strategies: {sorted(set(table.strategy))}")
     return table

@@ -28,11 +28,8 @@ def sweep(options: RunOptions) -> Sweep:
     Made once for all experiments with the same `options.shared`.
     """
     key = "mache", "sweep", options.seed, options.quick
-    known: Sweep | None = options.shared.known(key)
-    if known is None:
-        known = _made(options)
-        options.shared.keep(key, known)
-    return known
+    made: Sweep = options.shared.all_of({key: key}, lambda missing: [_made(options) for _ in missing])[key]
+    return made
 
 
 def _made(options: RunOptions) -> Sweep:

@@ -69,9 +69,6 @@ def columns(options: RunOptions, choices: Choices, effort: Effort = FULL) -> lis
     quick = options.quick
     effort = QUICK if quick else effort
     key = "mache", "table2", options.seed, quick, effort, choices
-    known: list[Load] | None = options.shared.known(key)
-    if known is not None:
-        return known
     plans = [
         Plan(
             io_share=percent / 100,
@@ -85,9 +82,10 @@ def columns(options: RunOptions, choices: Choices, effort: Effort = FULL) -> lis
         )
         for percent in (QUICK_PERCENT if quick else PERCENT)
     ]
-    found = campaign(plans, options, what="table 2")
-    options.shared.keep(key, found)
-    return found
+    made: list[Load] = options.shared.all_of(
+        {key: key}, lambda missing: [campaign(plans, options, what="table 2") for _ in missing]
+    )[key]
+    return made
 
 
 def cells(loads: Sequence[Load]) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from validation.analysis.alternatives import Alternatives, Replications
 from validation.analysis.comparison import Comparison, ratios
 from validation.analysis.estimates import Estimate, estimate
@@ -120,10 +120,7 @@ def sweep(
         found = options.spread(_run, [(point, r) for point in points for r in range(runs)], what)
         for first in range(0, len(found), runs):
             mine = found[first : first + runs]
-            columns = {name: np.array([summary[name] for summary in mine]) for name in mine[0]}
-            for column in columns.values():
-                column.flags.writeable = False
-            yield columns
+            yield {name: read_only(np.array([summary[name] for summary in mine])) for name in mine[0]}
 
     return Sweep.of_values(options.shared.all_of(keys, simulated), axis=axis)
 

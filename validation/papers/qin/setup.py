@@ -37,39 +37,23 @@ def cluster() -> Cluster:
 
 def io_traces(rate: float, parallel: float, *, quick: bool) -> SyntheticTraces:
     """Jobs that mostly wait for disks, at a mean rate; page faults are rare."""
-    return SyntheticTraces(
-        jobs=QUICK_JOBS if quick else JOBS,
-        nodes=NODES,
-        parallel=parallel,
-        io_rate=rate,
-        page_faults=LOW_FAULTS,
-        offered_disk=DISK_LOAD,
-    )
+    return _traces(JOBS, parallel, quick, io_rate=rate, page_faults=LOW_FAULTS, offered_disk=DISK_LOAD)
 
 
 def memory_traces(faults: float, parallel: float, *, quick: bool) -> SyntheticTraces:
     """Jobs that want more memory than there is, and hardly do I/O of their own."""
-    return SyntheticTraces(
-        jobs=QUICK_JOBS if quick else MEMORY_JOBS,
-        nodes=NODES,
-        parallel=parallel,
-        io_rate=LOW_IO,
-        page_faults=faults,
-        memory_factor=MEMORY_FACTOR,
-        offered_cpu=MEMORY_CPU_LOAD,
-    )
+    short = {"page_faults": faults, "memory_factor": MEMORY_FACTOR, "offered_cpu": MEMORY_CPU_LOAD}
+    return _traces(MEMORY_JOBS, parallel, quick, io_rate=LOW_IO, **short)
 
 
 def cpu_traces(parallel: float, *, quick: bool) -> SyntheticTraces:
     """Jobs that compute: little I/O, and no page faults."""
-    return SyntheticTraces(
-        jobs=QUICK_JOBS if quick else JOBS,
-        nodes=NODES,
-        parallel=parallel,
-        io_rate=LOW_IO,
-        page_faults=0.0,
-        offered_cpu=CPU_LOAD,
-    )
+    return _traces(JOBS, parallel, quick, io_rate=LOW_IO, page_faults=0.0, offered_cpu=CPU_LOAD)
+
+
+def _traces(jobs: int, parallel: float, quick: bool, **asked: float) -> SyntheticTraces:
+    jobs = QUICK_JOBS if quick else jobs
+    return SyntheticTraces(jobs=jobs, nodes=NODES, parallel=parallel, **asked)  # type: ignore[arg-type]
 
 
 def application_traces(name: str, *, quick: bool) -> ApplicationTraces:

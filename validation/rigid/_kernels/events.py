@@ -266,6 +266,19 @@ def tables(count: int, users: int, free: Ints, *, slots: int, most: int, dynamic
     )  # fmt: skip
 
 
+@njit(**UNCOUNTED_WITHIN)
+def _leave(tree, at, waiting, queued, dynamic, job):
+    """Take a job at a place out of the queue of so many; return how many are left."""
+    _set(tree, at, NOBODY, math.inf, 0.0)
+    queued -= 1
+    if dynamic:
+        k = 0
+        while waiting[k] != job:
+            k += 1
+        waiting[k] = waiting[queued]
+    return queued
+
+
 @njit(**UNCOUNTED)
 def simulate(
     jobs, times, per_node, admitted, free, leaves, step_time, steps, caps, rules, weights, start, kept
@@ -340,14 +353,7 @@ def simulate(
             job = leaves[left]
             left += 1
             if job < came and math.isnan(start[job]):
-                _set(tree, place[job], NOBODY, math.inf, 0.0)
-                queued -= 1
-                anew = True
-                if dynamic:
-                    at = 0
-                    while waiting[at] != job:
-                        at += 1
-                    waiting[at] = waiting[queued]
+                queued, anew = _leave(tree, place[job], waiting, queued, dynamic, job), True
         begun = True  # lets the first of a backlog come
         if not backlog:
             while came < n and times[came, 0] == now:
@@ -445,14 +451,7 @@ def simulate(
                 stale = stale or depth >= 0 or (capped and u == jobs[head, 2]) or (strict and end == shadow)
             total += _move(job, free, jobs[job, 3], per_node, held, np.int64(-1))
             start[job] = now
-            _set(tree, at, NOBODY, math.inf, 0.0)
-            queued -= 1
-            begun = True
-            if dynamic:
-                k = 0
-                while waiting[k] != job:
-                    k += 1
-                waiting[k] = waiting[queued]
+            queued, begun = _leave(tree, at, waiting, queued, dynamic, job), True
             use[u] += jobs[job, 0]
             _push(heap, running, now + times[job, 1], job)
             k = running

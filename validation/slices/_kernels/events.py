@@ -119,6 +119,15 @@ def _tops_up(queue, jobs, window, now):
 
 
 @njit(**INLINED)
+def _starts(place, held, queue, jobs, c, j, window, now):
+    """Start the first job of a class, for which a place was found."""
+    _leaves(queue, c, np.int64(-1))
+    _runs(place, held, queue, jobs, j, now)
+    if window > 0:
+        _tops_up(queue, jobs, window, now)
+
+
+@njit(**INLINED)
 def _starts_heads(place, held, queue, jobs, window, now):
     """Start the first of the queue as long as it fits; who is first then, or -1."""
     j = _oldest(queue)
@@ -127,10 +136,7 @@ def _starts_heads(place, held, queue, jobs, window, now):
         if queue.failed[c] or not finds(place, held, c, np.bool_(True)):
             queue.failed[c] = True
             break
-        _leaves(queue, c, np.int64(-1))
-        _runs(place, held, queue, jobs, j, now)
-        if window > 0:
-            _tops_up(queue, jobs, window, now)
+        _starts(place, held, queue, jobs, c, j, window, now)
         j = _oldest(queue)
     return j
 
@@ -148,10 +154,7 @@ def _starts_any(place, held, queue, jobs, window, now):
             break
         c = jobs.of[j]
         if finds(place, held, c, np.bool_(True)):
-            _leaves(queue, c, np.int64(-1))
-            _runs(place, held, queue, jobs, j, now)
-            if window > 0:
-                _tops_up(queue, jobs, window, now)
+            _starts(place, held, queue, jobs, c, j, window, now)
         else:
             queue.failed[c] = True
 
@@ -263,12 +266,18 @@ def _ends(place, held, queue, jobs, i):
 
 
 @njit(**INLINED)
+def _pictured(held, tally):
+    """Keep who holds which block."""
+    for b in range(held.busy.size):
+        tally.picture[b] = -2 if held.used[b] > 0 else held.owner[b]
+
+
+@njit(**INLINED)
 def _passes(place, held, queue, jobs, tally, now, until, every):
     """Integrate from `now` to `until`, as far as it lies in the window."""
     low, high = max(now, tally.window[0]), min(until, tally.window[1])
     if until > tally.window[1] >= now:
-        for b in range(held.busy.size):
-            tally.picture[b] = -2 if held.used[b] > 0 else held.owner[b]
+        _pictured(held, tally)
     span = high - low
     if span > 0.0:
         chips = place.block[0] * place.block[1] * place.block[2]
@@ -301,8 +310,7 @@ def play(place, held, later, queue, jobs, tally, discipline, window, warm, enoug
         ends = queue.ends[i] if i >= 0 else np.inf
         if window > 0 and j == total and queue.numbers[1] < window:
             tally.window[1] = now
-            for b in range(held.busy.size):
-                tally.picture[b] = -2 if held.used[b] > 0 else held.owner[b]
+            _pictured(held, tally)
             return
         if arrives == np.inf and ends == np.inf:
             if window == 0 or queue.numbers[2] == total:

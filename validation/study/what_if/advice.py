@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 from qmodels.policies.choice.objectives import Quantity
 from qmodels.policies.choice.ranking import TIE, RankedPolicy, overlap
 from qmodels.policies.methods import NOT_STATED
-from qmodels.words import in_words, label_width
+from qmodels.words import first_names, in_words, label_width
 from validation.study.what_if.axes import Axis
 from validation.study.what_if.cells import Cell
 
@@ -214,8 +214,7 @@ def _ties(cell: Cell) -> str:
     ties = [row.label for row in cell.rows if row.status == TIE]
     if not ties:
         return ""
-    more = f" and {len(ties) - _MOST_NAMES} more" if len(ties) > _MOST_NAMES else ""
-    return f"; within the errors {', '.join(ties[:_MOST_NAMES])}{more} may be as good"
+    return f"; within the errors {first_names(ties, _MOST_NAMES)} may be as good"
 
 
 def _shown(found: Answers, row: RankedPolicy, like: RankedPolicy | None = None) -> str:

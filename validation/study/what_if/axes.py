@@ -73,10 +73,29 @@ def axes_of(scenario: Scenario, over: Mapping[str, Sequence[Any]]) -> tuple[Axis
     return tuple(found)
 
 
-def _axis(scenario: Scenario, name: str, key: str, values: Sequence[Any]) -> Axis:
-    listed = [values] if isinstance(values, (str, int, float)) else list(values)
+def listed_values(name: str, given: Any) -> list[Any]:
+    """Return the values of what is varied, one at least; a single one may stand by itself.
+
+    Parameters
+    ----------
+    name : str
+        For the message.
+    given : object
+        A value, or several.
+
+    Raises
+    ------
+    ModelError
+        If there is none.
+    """
+    listed = [given] if isinstance(given, (str, int, float)) else list(given)
     if not listed:
         raise ModelError(f"{name} has no values; give one at least")
+    return listed
+
+
+def _axis(scenario: Scenario, name: str, key: str, values: Sequence[Any]) -> Axis:
+    listed = listed_values(name, values)
     own = _own(scenario, key)
     numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in listed)
     if numbers and any(not isfinite(float(v)) for v in listed):
@@ -110,11 +129,8 @@ def _own(scenario: Scenario, key: str) -> Any:
 
 def loads_of(scenario: Scenario, over: Mapping[str, Sequence[Any]]) -> tuple[float, ...]:
     """Loads asked for, or those of the scenario; rising."""
-    given = over.get(LOAD, scenario.loads)
-    listed = [given] if isinstance(given, (int, float)) else list(given)
-    if not listed:
-        raise ModelError("load has no values; give one at least")
-    return tuple(sorted({real_number("load", value, above=0.0) for value in listed}))
+    given = listed_values("load", over.get(LOAD, scenario.loads))
+    return tuple(sorted({real_number("load", value, above=0.0) for value in given}))
 
 
 def prices_of(axes: Sequence[Axis], prices: Mapping[str, float] | None) -> dict[str, float]:

@@ -32,7 +32,7 @@ from qmodels.policies.models.recorded_errors import MOST_BUSY
 from qmodels.progress import Progress, no_progress
 from validation.sharing.points import labels_of, policy_of
 from validation.study.what_if.advice import advice, text_of
-from validation.study.what_if.axes import POLICY, Axis, axes_of, loads_of, prices_of
+from validation.study.what_if.axes import POLICY, Axis, axes_of, listed_values, loads_of, prices_of
 from validation.study.what_if.cells import Cell, Curve, Machine
 from validation.study.what_if.nearby import nearby
 
@@ -335,10 +335,7 @@ def _labels(base: Scenario, over: Mapping[str, Sequence[Any]]) -> tuple[str, ...
     given = over.get(POLICY)
     if given is None:
         return tuple(policy.label for policy in base.policies)
-    listed = [given] if isinstance(given, str) else list(given)
-    if not listed:
-        raise ModelError("policy has no values; give one at least")
-    return tuple(labels_of(base, listed))
+    return tuple(labels_of(base, listed_values("policy", given)))
 
 
 def _planned(

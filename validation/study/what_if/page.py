@@ -18,7 +18,7 @@ from qmodels.pages.what_if import what_if_page as page_of
 from qmodels.policies import AbstractPolicy, System
 from qmodels.policies.choice.ranking import TIE
 from qmodels.policies.methods import method_of
-from qmodels.words import in_words
+from qmodels.words import first_names, in_words
 from validation.study.what_if.axes import LOAD, POLICY, SHORT, axes_of, loads_of
 from validation.study.what_if.cells import Cell
 from validation.study.what_if.grid import ENDS, WhatIf
@@ -246,11 +246,10 @@ def _notes(found: WhatIf, left: Sequence[str]) -> list[str]:
         f"predicted loads values are interpolated, and it is said how far they may be off."
     )
     if left:
-        named = ", ".join(left[:_MOST_NAMES])
-        more = f" and {len(left) - _MOST_NAMES} more" if len(left) > _MOST_NAMES else ""
         notes.append(
-            f"Not on this page, though one of them may be the best: {named}{more}. By default the "
-            f"policies are left out that would take minutes; --over policy=... names those wanted."
+            f"Not on this page, though one of them may be the best: {first_names(left, _MOST_NAMES)}. "
+            "By default the policies are left out that would take minutes; --over policy=... names those "
+            "wanted."
         )
     return notes
 

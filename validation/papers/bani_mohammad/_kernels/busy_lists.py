@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from numba import njit
 
+from validation.allocation.searches import base_sides, candidate_plane
+
 
 @njit(cache=True)
 def pieces(first, length, side, wraps, out):
@@ -72,23 +74,18 @@ def leftmost_base(boxes, sides, box, wraps, lists, spans, work, base):
     ``lists`` (2, y * z + 4, 4) and ``spans`` (2, 2, 2) are room to work in: disjoint rectangles of
     a plane are at most as many as its nodes.
     """
-    wide, deep, high = sides
     a, b, c = box
-    # How many places a base may have along each side.
-    if not wraps:
-        wide, deep, high = wide - a + 1, deep - b + 1, high - c + 1
+    wide, deep, high = base_sides(sides, box, wraps)
     m = boxes.shape[0]
     along_y, along_z = spans[0], spans[1]
     for plane in range(-1, m):
-        x, in_y, in_z = 0, 1, 1
+        x = candidate_plane(boxes, plane, wide, wraps)
+        if x < 0:
+            continue
+        in_y, in_z = 1, 1
         along_y[0, 0], along_y[0, 1], along_z[0, 0], along_z[0, 1] = 0, deep - 1, 0, high - 1
         if plane >= 0:
             own = boxes[plane]
-            x = own[0] + own[3]
-            if wraps:
-                x %= wide
-            elif x >= wide:
-                continue
             in_y = pieces(own[1] - b + 1, own[4] + b - 1, deep, wraps, along_y)
             in_z = pieces(own[2] - c + 1, own[5] + c - 1, high, wraps, along_z)
         now, count = 0, 0

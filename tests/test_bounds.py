@@ -24,7 +24,9 @@ from validation.allocation.curves import hilbert_curve
 from validation.allocation.paging import Paging
 from validation.analysis.estimates import Stopping, jackknife, replicate
 from validation.analysis.seeding import word
+from validation.machine.machine import Machine
 from validation.machine.traffic import Alternating, MixedTraffic, PatternTraffic
+from validation.mesh import Mesh
 
 ONE = PhaseType.exponential(mean=1.0)
 QUEUE = QBD(up=[[[0.5]]], local=[[[0.0]]], down=[[[1.0]]])
@@ -163,6 +165,7 @@ def test_an_order_of_a_solution_is_in_its_range(ask, least, most, solved):
         (lambda x: best_allotment(PROGRAM, budget=8, processor_price=x), 1e-12, 9.9e-13),
         (lambda x: speedup_surface(PROGRAM, [1], [1], base=(x, 1)), 1.0, 0.999),
         (lambda x: speedup_surface(PROGRAM, [1], [1], base=(1, x)), 1.0, 0.999),
+        (lambda x: Machine(mesh=Mesh(2, 2), strategy="MC", disk_pace=x), 1.0, 0.999),
         (lambda x: MixedTraffic(io_share=x), 0.0, -0.001),
         (lambda x: MixedTraffic(io_share=x), 1.0, 1.001),
         (lambda x: SBT(alpha=x), 0.0, -0.5),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.mutants.__main__ import ROOT, Mutant
+from tests.mutants.__main__ import ROOT, SEED, Mutant, record_of
 from tests.mutants.__main__ import Tests as OfALine
 
 coverage = pytest.importorskip("coverage")
@@ -30,3 +30,9 @@ def test_a_fault_outside_of_function_bodies_meets_the_tests_that_look_at_classes
     found = OfALine(tmp_path).of(Mutant(FILE, number, 0, "core/RemoveDecorator", 0))
     every = [of_records, "tests/test_a.py::test_it", "tests/test_b.py::test_it"]
     assert found == (every if looked_at else every[1:2])
+
+
+def test_another_seed_or_suite_has_a_record_of_its_own():
+    asked = [(SEED, False), (SEED, True), (7, False), (7, True)]
+    names = ["mutants.jsonl", "mutants-quick.jsonl", "mutants-7.jsonl", "mutants-7-quick.jsonl"]
+    assert [record_of(*each).name for each in asked] == names

@@ -3,9 +3,9 @@
 The changes are made by cosmic-ray. A sample of them is drawn with a seed; each is tried in a copy
 of the repository, with the tests that run its line, the quickest first, up to the first that fails.
 Those lines are known from one run of the whole suite with coverage contexts, kept in ``.mutants``
-until it is removed or ``--map`` is given. What each mutant met is kept in ``docs/record/mutants.jsonl`` and
-holds as long as its file is what it was: what was stopped, or was asked for a few with ``--most``, goes on
-where it ended.
+until it is removed or ``--map`` is given. What each mutant met is kept in ``docs/record/mutants.jsonl``
+(of another seed in a file of its own) and holds as long as its file is what it was: what was stopped, or was
+asked for a few with ``--most``, goes on where it ended.
 
 A mutant is drawn in two steps: a place in the code (an operator, a number, a decorator ...), each
 as likely, then one of the changes there. Bitwise operators are not put in the place of arithmetic
@@ -38,8 +38,7 @@ from queue import SimpleQueue
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / ".mutants"
-#: What mutants met, of whoever ran them.
-RECORD = ROOT / "docs" / "record" / "mutants.jsonl"
+SEED = 20261121
 CORE = (
     "qmodels/markov",
     "qmodels/networks",
@@ -76,6 +75,12 @@ class Mutant:
         """Where it is, and what kind of thing is changed."""
         kind = self.operator.removeprefix("core/").split("_")[0]
         return self.file, self.line, self.column, kind
+
+
+def record_of(seed: int, quick: bool) -> Path:
+    """Where it is kept what mutants met, of whoever ran them: a file for each seed and suite."""
+    other = f"-{seed}" * (seed != SEED) + "-quick" * quick
+    return ROOT / "docs" / "record" / f"mutants{other}.jsonl"
 
 
 def sources() -> list[Path]:
@@ -138,7 +143,7 @@ def surroundings(folder: Path) -> dict[str, str]:
     }
 
 
-def suite_mapped(kept: Path, again: bool, tests: list[str]) -> None:
+def suite_mapped(kept: Path, again: bool, tests: list[str], workers: int) -> None:
     """Run the suite, or some tests, to know which run which lines and how long they take.
 
     In a copy, as the mutants are: what is not green there would kill every one of them.
@@ -153,7 +158,7 @@ def suite_mapped(kept: Path, again: bool, tests: list[str]) -> None:
             "MUTANTS_DURATIONS": str(kept / "durations.json"),
         }
         # With the few random examples of the gate, which run the same lines.
-        words = "-q -n 2 --dist loadfile -p tests.mutants.durations "
+        words = f"-q -n {workers} --dist loadfile -p tests.mutants.durations "
         words += "--cov --cov-context=test --cov-report= --cov-fail-under=0"
         command = [sys.executable, "-m", "pytest", *words.split(), *tests]
         if subprocess.run(command, cwd=folder, env=environment).returncode:
@@ -370,7 +375,7 @@ def main() -> int:
     """Draw, try, tell; 1 if fewer are killed than asked for."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--size", type=int, default=400)
-    parser.add_argument("--seed", type=int, default=20261121)
+    parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("-j", "--workers", type=int, default=2)
     parser.add_argument("--least", type=float, default=0.92, help="share that must be killed")
     parser.add_argument("--most", type=int, default=10**9, help="of those that are not yet in the journal")
@@ -379,10 +384,17 @@ def main() -> int:
     parser.add_argument("--map", action="store_true", help="run the suite again for its lines")
     parser.add_argument("--only", default="", help="a part of the core, as qmodels/markov/qbd")
     parser.add_argument("--tests", nargs="*", default=[], help="map with these; implies --map")
+    parser.add_argument("--quick", action="store_true", help="no more than what `make test` runs")
     given = parser.parse_args()
-    # Of a few tests nothing is told on record, where a survivor is one of the whole suite.
-    kept, record = (KEPT / "few", KEPT / "few" / "met.jsonl") if given.tests else (KEPT, RECORD)
-    suite_mapped(kept, given.map or bool(given.tests), given.tests)
+    kept, record = KEPT, record_of(given.seed, given.quick)
+    if given.quick:
+        kept = KEPT / "quick"
+    if given.tests:
+        # Of a few tests nothing is told on record, where a survivor is one of the suite.
+        kept = KEPT / "few"
+        record = kept / "met.jsonl"
+    asked = ["--quick"] * given.quick + given.tests
+    suite_mapped(kept, given.map or bool(given.tests), asked, given.workers)
     tests = Tests(kept)
     every = [mutant for mutant in mutants() if mutant.file.startswith(given.only)]
     drawn = sample(every, given.size, given.seed)

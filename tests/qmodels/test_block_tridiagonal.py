@@ -221,6 +221,22 @@ def test_memory_is_foreseen_to_a_factor_of_two():
     check_memory_of_levels()
 
 
+@pytest.mark.parametrize(
+    ("direction", "taken", "work"),
+    [
+        ("forward", "forward", 6**3 / 3 + 6**2 + 3**3 / 3),
+        ("backward", "backward", 3**3 / 3 + 2 * 3**2 + 6**3 / 3),
+        ("auto", "backward", 99.0),
+    ],
+)
+def test_the_direction_with_fewer_multiplications_is_taken(direction, taken, work):
+    """A level of n states costs n^3/3, and n^2 for each state that leads back to it."""
+    plan = plan_levels([6, 3], [2], [1], direction)
+    assert plan.direction == taken
+    assert plan.work == pytest.approx(work, rel=1e-12)
+    assert plan_levels([3, 6], [1], [2], "auto").direction == "forward"
+
+
 def test_memory_that_is_forgotten_is_caught(monkeypatch):
     right = block_tridiagonal._cost
     monkeypatch.setattr(block_tridiagonal, "_cost", lambda sizes, rows: right(sizes[-2:], rows[-1:]))

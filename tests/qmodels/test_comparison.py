@@ -210,6 +210,10 @@ class TestLimits:
         with pytest.raises(ModelError, match="write 'slowdown > 5% with 95%'"):
             Limit.parse(text)
 
+    def test_too_long_to_be_shown_are_shown_with_sixty_letters(self):
+        with pytest.raises(ModelError, match=f"limit '{'s' * 60}': write"):
+            Limit.parse("s" * 61)
+
     def test_of_a_phase_that_is_not_there_are_refused(self):
         found = compare_runs(release((1, 1, 1)), release((1, 1, 1)))
         with pytest.raises(ModelError, match="no such burst; did you mean phase"):

@@ -7,7 +7,16 @@ import pytest
 
 from phasefit import PhaseType
 from qmodels.errors import ModelError
-from qmodels.policies import DynamicPartitioning, SpaceSharing, System, TimeSharing, Workload, predict
+from qmodels.networks.product_form import disk_group_throughput
+from qmodels.policies import (
+    DynamicPartitioning,
+    SpaceSharing,
+    System,
+    TimeSharing,
+    Workload,
+    capacity,
+    predict,
+)
 from qmodels.policies.base import running_jobs
 from qmodels.policies.models.base import Case
 from qmodels.policies.models.blocked_disks import _Blocked, _counted, _more_than, _Moves
@@ -64,6 +73,14 @@ def test_two_unequal_processors_are_the_queue_of_a_fast_and_a_slow_server():
     jobs = law[1] + law[2] + law[3] * (2.0 / (1.0 - full) + full / (1.0 - full) ** 2)
     assert found.mean_response == pytest.approx(jobs / rate, rel=1e-9)
     assert found.capacity == pytest.approx(fast + slow, rel=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(4, 3, 3), (4, 4, 3)])
+def test_with_all_partitions_taken_there_is_a_job_on_each_of_every_size(sizes):
+    work = Workload(Program([Phase(io=4.0, cpu=16.0)]))
+    found = capacity(SpaceSharing(3, 1), System(sum(sizes), 2), work, model="crowded-speeds")
+    alike = {p: disk_group_throughput(16.0 / p, 4.0 / 2, [1, 1, 1]) for p in sizes}
+    assert found == pytest.approx(sum(alike[p] / 3 for p in sizes), rel=1e-12)
 
 
 def test_jobs_crowd_on_equal_disk_partitions_too():

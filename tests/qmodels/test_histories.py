@@ -10,6 +10,7 @@ from qmodels import SpaceSharing, System, Workload, predict
 from qmodels.networks.histories import History, chosen_description
 from qmodels.networks.replay import replayed
 from qmodels.policies.methods import EXACT_FOR_DRAWN
+from qmodels.policies.models.fitted import queue_alike
 from qmodels.programs import Phase, Program
 
 DAY = 86_400.0
@@ -158,6 +159,23 @@ def test_another_period_of_a_log_without_a_trend_is_within_its_interval():
             error.low < predict("SP(1,1)", MACHINE, later, utilisation=0.7).fit_error().on_data < error.high
         )
     assert held >= 34
+
+
+def test_drawn_jobs_wait_and_stay_by_as_much_longer_as_the_model_is_slower_than_the_queue():
+    history = busy_weeks(4, weeks=8)
+    drawn, laws = (
+        predict("DP(1)", MACHINE, workload_of(history, description=how), utilisation=0.6)
+        for how in ("days", "independent")
+    )
+    speeds, *of_queue = queue_alike(drawn.solved)
+    a_gap = 1.0 / (drawn.arrival_rate * history.gaps.mean())
+    played = [
+        replayed(gaps * a_gap, work / history.work.mean(), speeds) for gaps, work in history.drawn("days")
+    ]
+    of_days = [np.concatenate(times).mean() for times in zip(*played, strict=True)]
+    longer = np.array([laws.mean_wait, laws.mean_response]) / of_queue
+    assert np.array([drawn.mean_wait, drawn.mean_response]) / of_days == pytest.approx(longer, rel=1e-9)
+    assert max(abs(longer - 1.0)) > 1e-3
 
 
 def test_gaps_as_variable_as_the_work_of_a_busy_period_are_a_law():

@@ -61,6 +61,13 @@ def test_the_spread_over_partitions_is_said_to_know_only_the_rate(arrivals):
         assert (method, said) == ("exact", "")
 
 
+@pytest.mark.parametrize(("scv", "said"), [(1.0, False), (2.0, True)])
+def test_arrivals_of_two_phases_are_no_poisson_arrivals(scv, said):
+    work = Workload.from_scv(Program([Phase(io=4.0, cpu=4.0)]), arrival_scv=scv)
+    found = predict(SpaceSharing(4, 2), System(4, 2), work, load=0.3, model="crowded-speeds")
+    assert (RATE in found.reduction) is said
+
+
 def test_the_time_of_dividing_is_said_to_be_left_out_of_the_spread():
     pause = PhaseType.exponential(mean=0.5)
     assert "dividing took no time" in reduction(DynamicPartitioning(2, pause), BURSTS)[1]

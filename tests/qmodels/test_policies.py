@@ -238,7 +238,13 @@ def test_disk_partitions_that_no_job_can_use_cost_nothing():
 
 def test_dynamic_partitioning_is_exact_only_if_all_bursts_gain_alike_from_processors():
     machine = System(processors=16, disks=16, min_processors=4)
-    for io, method in ((0.0, "exact"), (Burst(8.0, law="p"), "exact"), (8.0, "approximate")):
+    nearly = Burst(8.0, law="p", sequential=0.001)
+    for io, method in (
+        (0.0, "exact"),
+        (Burst(8.0, law="p"), "exact"),
+        (8.0, "approximate"),
+        (nearly, "approximate"),
+    ):
         work = Workload(Program([Phase(io=io, cpu=64.0)]))
         assert predict(DP(4), machine, work, load=0.3).method == method
 

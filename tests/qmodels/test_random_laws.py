@@ -13,6 +13,7 @@ from scipy import stats
 from phasefit import PhaseType, match_moments
 from qmodels.errors import ModelError
 from qmodels.programs import Burst, Phase, Program, WorkloadMix, mean_of_ratios, speedup_surface
+from qmodels.programs.quadrature import nodes_of
 from qmodels.programs.random_laws import CONTENDED, FED, RandomLaw
 
 ALLOTMENTS = [(1, 1), (2, 1), (1, 4), (7, 3), (128 / 3, 5), (128, 32), (0.5, 1), (4, 64)]
@@ -137,6 +138,23 @@ class TestAnIndependentParameter:
         expected = sum(s_of(fed, 6, 2, r) for r in (1, 2, 3, 4)) / 4
         assert float(burst.mean_time(6, 2)) == pytest.approx(expected, rel=1e-13)
         assert burst.method == "exact"
+
+    @pytest.mark.parametrize(
+        "law",
+        [
+            stats.poisson(3.0),
+            stats.poisson(1000.0),
+            stats.nbinom(1, 0.1),  # from 0, and beyond 200 once in a thousand million
+            stats.geom(0.2),
+            stats.binom(300, 0.5),
+            stats.randint(5, 9),
+        ],
+    )
+    def test_that_is_a_discrete_law_is_held_with_its_mean_and_variance(self, law):
+        nodes = nodes_of("theta", law)
+        assert nodes.exact
+        assert nodes.values @ nodes.weights == pytest.approx(law.mean(), rel=1e-11)
+        assert (nodes.values - law.mean()) ** 2 @ nodes.weights == pytest.approx(law.var(), rel=1e-9)
 
     def test_that_is_a_poisson_law_is_summed(self):
         """From h = (1 + p)^(k + 1), s = (2/9)^(k + 1) on 8 processors: a generating function."""

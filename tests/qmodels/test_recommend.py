@@ -24,6 +24,7 @@ from qmodels.policies import (
     predict,
 )
 from qmodels.policies.choice.candidates import default_candidates
+from qmodels.policies.choice.judging import why_no_error
 from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
 from qmodels.policies.choice.policy_map import best_policies
 from qmodels.policies.choice.recommendation import recommend
@@ -642,3 +643,11 @@ def test_the_command_reports_one_stage_over_all_loads_and_one_for_the_map(tmp_pa
     assert done.returncode == 0, done.stderr
     said = [line for line in done.stderr.splitlines() if line.endswith("to do")]
     assert [line.split(":")[0] for line in said] == ["candidates", "map"]
+
+
+def test_why_no_error_is_known_is_said_of_waits_apart():
+    work = Workload.from_scv(Program([Phase(io=1.0, cpu=2.0)]), demand_scv=100.0)
+    answer = predict(TimeSharing(2, 1, 4), System(8, 2), work, load=0.3)
+    assert why_no_error(answer, Quantity.read("wait_p95")) == "percentiles of waits"
+    for name in ("p95", "mean_response", "mean_wait"):
+        assert why_no_error(answer, Quantity.read(name)).startswith("a demand of scv 100 (recorded: ")

@@ -309,7 +309,7 @@ class TestTheNextRun:
             {"targets": "64,64"},
             {"candidates": []},
             {"candidates": [(0.5, 1)]},
-            {"candidates": [(i, 1) for i in range(1, 1100)]},
+            {"candidates": [(i, 1) for i in range(1, 1002)]},
             {"budget": 0},
             {"budget": -1},
             {"budget": math.inf},

@@ -21,7 +21,10 @@ from qmodels.policies import (
     Workload,
     predict,
 )
+from qmodels.policies.models.crowding import Disks
 from qmodels.policies.models.disk_counts import _ways
+from qmodels.policies.models.job_stages import Route, job_stages
+from qmodels.policies.models.time_sharing_loads import Machine
 from qmodels.programs import Burst, Phase, Program
 from tests.laws import EXPONENTIAL
 from tests.little_work import little_work
@@ -225,3 +228,36 @@ def test_the_order_that_is_said_to_do_does(family, options):
     began = time.process_time()
     fit(data, family=family, order=order, seconds=5.0, rng=1, **options)
     assert time.process_time() - began < 1.5 * MOST_SECONDS  # an estimate, of a shared machine
+
+
+def test_six_thousand_ways_to_lie_are_still_followed():
+    """55 jobs on 3 disk partitions for three of them and 23 for two: (6 over 3) (25 over 2) ways."""
+    at = SP(55, 26).arrangement(System(55, 26))
+    assert not Disks(at, Workload(ONE)).even
+    machine = Machine(at, 1.0, 1.0, phases=1.0, scv=1.0, persistent=False, sharing="ps")
+    assert machine.rooms.count() == 6000
+    assert machine.level_of_detail == 0
+
+
+def test_one_stage_more_than_the_limit_is_refused():
+    def stages(count):
+        follows = np.arange(1, count + 1) % count
+        times, go_on = np.ones(count), np.append(np.ones(count - 1), 0.0)
+        return Route(1.0, times, 0.0 * times, go_on, follows)
+
+    assert job_stages([stages(2000)], EXPONENTIAL, EXPONENTIAL).order == 2000
+    with pytest.raises(MemoryBudgetError, match="a job of 2001 stages"):
+        job_stages([stages(2001)], EXPONENTIAL, EXPONENTIAL)
+
+
+def test_a_chain_of_places_is_too_large_by_its_fullest_level_already():
+    """Four jobs of five stages on one large and three small partitions, 5 * 5 * 15 states, of 250."""
+    work = Workload(ONE, demand=erlang(5))
+    assert predict(SP(4, 2), System(5, 2), work, arrival_rate=1e-4).model == "crowded-speeds"
+
+
+def test_bursts_are_summed_up_where_the_fullest_level_alone_is_too_large():
+    """Three jobs of 16 stages: 18 over 3 states of 800, though all levels have but 969 of 30,000."""
+    work = Workload(ONE, io_bursts=erlang(15), cpu_bursts=EXPONENTIAL)
+    found = predict(SP(3, 1), System(3, 1), work, arrival_rate=1e-4, model="crowding")
+    assert "merged into one exponential burst" in found.reduction

@@ -23,7 +23,7 @@ from qmodels.programs import Burst, Geometric, Phase, Program, WorkloadMix
 from tests.naive import sharing as naive
 from tests.outcomes import one_in_the_gate
 from validation import RenewalJobs, ReplayedJobs, crossvalidate, simulate
-from validation.sharing.draws import Draw
+from validation.sharing.draws import Draw, job_source
 from validation.sharing.event_loop import play_jobs
 from validation.sharing.layout import layout
 
@@ -381,3 +381,10 @@ def test_the_load_of_a_run_is_its_rate_over_what_the_machine_could_do_at_most():
     assert run.arrival_rate == 1 / 256
     again = simulate(SP(1, 1), machine, work, load=0.25, **given)
     assert again.arrival_rate == pytest.approx(1 / 256, rel=1e-12)
+
+
+@pytest.mark.parametrize(("drawn", "scv"), [(None, 1.0), (False, 1.0), (True, 1.75)])
+def test_a_job_varies_like_the_number_of_its_phases_where_that_is_drawn(drawn, scv):
+    """Which says how long a run has to be: one of a geometric number of mean 4 has 1 - 1/4 more."""
+    program = Program([Phase(io=1.0, cpu=2.0)], phase_count=Geometric(4.0))
+    assert job_source(Workload(program), None, None, drawn).scvs == pytest.approx((1.0, scv))

@@ -174,8 +174,7 @@ def _drawn_places(weights: Array, draws: int, rng: np.random.Generator) -> NDArr
     """Draw places evenly in proportion to their weights, in random order."""
     cumulative = np.cumsum(weights)
     at = (np.arange(draws) + rng.random()) / draws * cumulative[-1]
-    places = np.minimum(np.searchsorted(cumulative, at), weights.size - 1)
-    return rng.permutation(places)
+    return rng.permutation(np.searchsorted(cumulative, at))
 
 
 def _probable_laws(weighed: Weighed, mass: Array, by_law: Array) -> tuple[WeighedLaw, ...]:

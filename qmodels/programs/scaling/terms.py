@@ -96,7 +96,7 @@ class Scale:
 
     @property
     def edged(self) -> bool:
-        """Whether runs on a single node are among the runs."""
+        """Runs on a single node are among the runs, so that laws have terms beyond it."""
         return self.first <= self.node < math.inf
 
 

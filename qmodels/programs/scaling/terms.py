@@ -145,7 +145,7 @@ class Library:
     def log_odds(self) -> Array:
         """Return the log prior odds of each term, with 0 for no term at the end."""
         odds = [(_GROWING, 1.0 / GROWTH_ODDS), (_SLOW, 1.0 / SLOW_ODDS), (_COMMON, COMMON_ODDS)]
-        if self.scale.inside:
+        if self.kind == "cpu" and self.scale.inside:
             odds.append((_OF_NODES, NODE_ODDS))
         of_family = {family: math.log(each) for families, each in odds for family in families}
         return np.array([*(of_family.get(term.family, 0.0) for term in self.terms), 0.0])

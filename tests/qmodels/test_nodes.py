@@ -33,11 +33,13 @@ def nodes_of(factor):
 class TestUnitsOfProcessors:
     @pytest.mark.thorough(first=1)
     @pytest.mark.parametrize("kind", ["cpu", "io"])
-    @pytest.mark.parametrize(("factor", "edge"), [(36, False), (128, True)])
-    def test_do_not_change_a_forecast(self, kind, factor, edge):
+    @pytest.mark.parametrize(
+        ("factor", "nodes"), [(36, None), (128, [1, 1, 2, 2]), (128, [1, 2, 3, 4]), (3, [2, 4, 6, 8])]
+    )
+    def test_do_not_change_a_forecast(self, kind, factor, nodes):
         said = []
-        for unit in (1, factor):
-            columns = {"nodes": [1, 1, 2, 2]} if edge else {}
+        for unit in (2, 2 * factor):
+            columns = {"nodes": nodes} if nodes else {}
             found = learnt(nodes_of(unit), kind=kind, **columns).predict(16 * unit, 1)
             said.append([found.time.data[0], found.time_low[0], found.time_high[0]])
         assert said[1] == pytest.approx(said[0], rel=1e-6)
@@ -60,6 +62,23 @@ class TestTheEdgeOfANode:
         assert same.time.data[0] == known.time.data[0]
         assert known.time.data[0] == pytest.approx(truth, rel=0.25)
         assert known.time_low[0] < truth < known.time_high[0]
+
+    @pytest.mark.parametrize("most", [8, 16])
+    def test_ends_what_bends_within_one(self, most):
+        """Eight cores share a node's memory: a run of a and b/p, of which a is halved by a second node."""
+        p = np.array([k for k in (1, 2, 3, 4, 6, 8, 16) if k <= most])
+        seconds = np.where(p > 8, 1.1, 1.0) * (40.0 / p + 2.0 * np.minimum(1.0, 8.0 / p))
+        truth = 1.1 * (40.0 / 64 + 2.0 * 8.0 / 64)
+        found = learnt(p, seconds, nodes=np.maximum(p // 8, 1)).predict(64, 1)
+        assert found.time.data[0] == pytest.approx(truth, rel=0.25)
+        assert found.time_low[0] < truth < found.time_high[0]
+
+    def test_lies_before_all_runs_where_none_was_on_one(self):
+        """Whole nodes in all runs, whether one of them or two at least: the same laws and words."""
+        fitted = learnt([16, 32, 64], (10.0, 6.0, 4.0), nodes=[2, 4, 8])
+        assert fitted.node == 8
+        assert not any("p>8" in term.text for term in fitted.components[0].posterior.library.terms)
+        assert not any("crossed" in text for text in fitted.predict(512, 1).warnings)
 
     def test_that_no_run_crossed_is_said_of_targets_beyond_it(self):
         fitted = learnt([1, 2, 4, 8], nodes=[1, 1, 1, 1])

@@ -11,16 +11,22 @@ import pytest
 from qmodels.io.runs import RunTable
 from qmodels.programs import fit_runs
 from qmodels.programs.scaling.pooling import pooled
-from qmodels.programs.scaling.votes import FARTHEST, voted
+from qmodels.programs.scaling.terms import Scale
+from qmodels.programs.scaling.votes import BEND, FARTHEST, STEADY, voted
 
 P = np.array([1.0, 2.0, 4.0, 8.0])
 FAR = np.array([16.0, 64.0])
 
 
-def said(seconds, middle, spread=10.0, node=math.inf):
+#: Nodes are not known; every run on whole nodes; every run on parts of one.
+NO_NODES, WHOLE, PARTS = Scale(), Scale(1.0, 1.0, inside=False), Scale(1.0, 8.0, inside=True)
+LOW, HIGH = np.full(2, -50.0), np.full(2, 50.0)  # what the average says
+
+
+def said(seconds, middle, spread=1e6, scale=NO_NODES):
     """Return the log seconds on `FAR` that are agreed on, where the average law says `middle`."""
     runs = pooled(P, np.ones(P.size), seconds)
-    return voted(np.asarray(middle), np.full(FAR.size, spread), FAR, runs, node)
+    return voted(np.asarray(middle), np.full(FAR.size, spread), FAR, runs, scale)
 
 
 class TestBeyondTheRuns:
@@ -34,8 +40,7 @@ class TestBeyondTheRuns:
 
     def test_an_average_outside_of_both_gives_way_to_the_nearer(self):
         seconds = 100.0 / P**0.9 + 0.1  # near to a line, so that both votes count
-        plain = said(seconds, np.full(2, 50.0), spread=1e6)
-        line = said(seconds, np.full(2, -50.0), spread=1e6)
+        plain, line = said(seconds, HIGH), said(seconds, LOW)
         slope, level = np.polyfit(np.log(P), np.log(seconds), 1)
         assert line == pytest.approx(level + slope * np.log(FAR), abs=1e-9)
         assert np.all(plain > line)
@@ -52,14 +57,56 @@ class TestBeyondTheRuns:
 
     def test_two_numbers_of_processors_draw_no_law(self):
         runs = pooled(P[:2], np.ones(2), 100.0 / P[:2])
-        assert voted(np.array([3.0]), np.ones(1), FAR[:1], runs, math.inf) == pytest.approx([3.0])
+        assert voted(np.array([3.0]), np.ones(1), FAR[:1], runs, NO_NODES) == pytest.approx([3.0])
 
     def test_runs_on_one_node_have_no_vote_where_three_others_do(self):
-        """What they took is changed and nothing else: the answer is the same."""
+        """Of several sizes of the problem: what they took is changed, and the answer is the same."""
+        slow, one = np.array([7.0, 1.0, 1.0, 1.0]), Scale(1.0, 1.0)
+        assert said(slow * 100 / P, LOW, scale=one) == pytest.approx(said(100 / P, LOW, scale=one))
+        assert said(slow * 100 / P, LOW) != pytest.approx(said(100 / P, LOW))
+
+
+class TestRunsOnWholeNodes:
+    def test_are_asked_for_their_last_doubling(self):
+        """One law is Amdahl's through it, the other bends as quickly as that does at its most."""
+        seconds = 5.0 + 100.0 / P
+        slope = np.log2(seconds[3] / seconds[2])
+        doublings = np.log2(FAR / 8.0)
+        bent = np.log(seconds[3]) + (slope + BEND * (doublings + 1) / 2) * doublings * math.log(2)
+        expected = np.sort([bent, np.log(5.0 + 100.0 / FAR)], axis=0)
+        assert said(seconds, LOW, scale=WHOLE) == pytest.approx(expected[0])
+        assert said(seconds, HIGH, scale=WHOLE) == pytest.approx(expected[1])
+
+    def test_before_that_have_no_vote(self):
         slow = np.array([7.0, 1.0, 1.0, 1.0])
-        low = np.full(2, -50.0)
-        assert said(slow * 100 / P, low, node=1.0) == pytest.approx(said(100 / P, low, node=1.0))
-        assert said(slow * 100 / P, low) != pytest.approx(said(100 / P, low))
+        assert said(slow * 100 / P, LOW, scale=WHOLE) == pytest.approx(said(100 / P, LOW, scale=WHOLE))
+        assert said(slow * 100 / P, LOW) != pytest.approx(said(100 / P, LOW))
+
+    def test_that_gain_more_than_in_proportion_do_so_no_longer(self):
+        assert said(100.0 / P**1.5, HIGH, scale=WHOLE)[0] == pytest.approx(math.log(100.0 / 8**1.5 / 2))
+
+    def test_on_other_disks_are_taken_together(self):
+        p, d = np.repeat(P, 2), np.tile([1.0, 2.0], P.size)
+        seconds = np.repeat(5.0 + 100.0 / P, 2) * np.where(d == 1, 1.1, 1 / 1.1)
+        found = voted(LOW, np.full(2, 1e6), FAR, pooled(p, d, seconds), WHOLE)
+        assert found == pytest.approx(said(5.0 + 100.0 / P, LOW, scale=WHOLE))
+
+
+class TestRunsOnPartsOfANode:
+    def test_bend_by_what_is_the_nodes_own(self):
+        """More nodes bring more of it: the time falls on by almost all that is proportional."""
+        seconds = 5.0 + 100.0 / P
+        assert said(seconds, LOW, scale=PARTS) == pytest.approx(np.log(seconds[3] * 8.0 / FAR))
+        assert said(seconds, HIGH, scale=PARTS) == pytest.approx(np.log(seconds[3] * (8.0 / FAR) ** STEADY))
+
+    def test_are_outvoted_by_runs_on_nodes_that_gain_little(self):
+        seconds = np.array([100.0, 52.0, 50.0, 49.0])
+        middle = np.log([48.5, 48.0])
+        assert said(seconds, middle, scale=Scale(1.0, 2.0, inside=True)) == pytest.approx(middle)
+
+    def test_are_asked_as_without_nodes_within_one(self):
+        seconds = 5.0 + 100.0 / P
+        assert said(seconds, LOW, scale=Scale(1.0, 64.0, inside=True)) == pytest.approx(said(seconds, LOW))
 
 
 def test_the_interval_lies_about_the_law_in_the_middle():

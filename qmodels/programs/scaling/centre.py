@@ -15,7 +15,15 @@ _MOST_LEVELS = 64  # of the processors and of the disks that were run
 _LEAST_DOUBT = 1e-6  # of log T: below it laws that agree are held to be equal
 _LEAST = 1e-12  # seconds, of growth alone where there is nothing to grow with
 _STEPS = 100  # of the non-negative least squares, for each term
-_SIMPLE = ("constant", "1/p", "1/p^a", "collective steps")  # families that simple laws are made of
+#: Families that simple laws are made of.
+_SIMPLE = (
+    "constant",
+    "1/p",
+    "1/p^a",
+    "collective steps",
+    "constant of a node",
+    "beyond a node, over p",
+)
 
 
 def centre_of(shown: Library, mean: Array, draws: Array, runs: Pooled) -> Array:
@@ -60,7 +68,7 @@ def centre_of(shown: Library, mean: Array, draws: Array, runs: Pooled) -> Array:
     middle += log_times.mean(axis=0) - np.log(np.mean(np.exp(log_times), axis=0))
     beyond = at[0] > runs.p.max()
     if shown.kind == "cpu" and beyond.any():
-        middle[beyond] = voted(middle[beyond], doubt[beyond], at[0][beyond], runs, shown.scale.node)
+        middle[beyond] = voted(middle[beyond], doubt[beyond], at[0][beyond], runs, shown.scale)
     rows = values * np.exp(-middle)
     shares, _ = nnls((rows / doubt).T, 1.0 / doubt, maxiter=_STEPS * used.size)
     coefficients = np.zeros(len(shown))

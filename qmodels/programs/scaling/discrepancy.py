@@ -28,6 +28,9 @@ CURVED = 0.5
 COLLAPSES = 0.15
 STEEPEST = 7.0
 
+#: Nodes up to which no program collapses that was run on several parts of one: none did within eight nodes.
+STEADY_NODES = 8.0
+
 #: Variance that a discrepancy of one leaves in the residuals within the box of runs. A random walk
 #: over n doublings keeps n/15 of a doubling's variance about a straight line: a quarter at four
 #: doublings of processors.
@@ -170,6 +173,7 @@ def margin_of(
     noise: Array,
     assumed: float | None,
     rng: np.random.Generator,
+    steady: float = 0.0,
 ) -> Margin:
     """Return the margin of a program: an assumed one, or learnt from its whole runs if there are any.
 
@@ -187,6 +191,8 @@ def margin_of(
         Discrepancy that is taken instead of learning it.
     rng : numpy.random.Generator
         Where randomness comes from.
+    steady : float
+        Doublings of processors beyond the runs within which the program does not collapse.
     """
     if assumed == 0:
         return Margin(np.zeros(noise.size), noise, False, no_misfit(noise))
@@ -199,5 +205,5 @@ def margin_of(
     runs = totals if totals is not None else Pooled(one, one, one, one, 0.0, 1)
     drawn = learnt(runs, fitted, noise.size)
     drawn = rng.permutation(drawn)
-    onset = rng.exponential(1.0 / COLLAPSES, noise.size)
+    onset = steady + rng.exponential(1.0 / COLLAPSES, noise.size)
     return Margin(drawn, noise, enough, misfit, CURVED, onset, STEEPEST * drawn * rng.random(noise.size))

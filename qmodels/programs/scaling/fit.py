@@ -14,7 +14,7 @@ from qmodels.programs.phase_names import burst_names
 from qmodels.programs.phases import Component
 from qmodels.programs.quantities import positive
 from qmodels.programs.scaling.cliffs import steps
-from qmodels.programs.scaling.discrepancy import Margin, margin_of
+from qmodels.programs.scaling.discrepancy import STEADY_NODES, Margin, margin_of
 from qmodels.programs.scaling.evidence import weigh
 from qmodels.programs.scaling.fitted import FittedComponent, FittedProgram
 from qmodels.programs.scaling.identifiability import Design
@@ -92,9 +92,11 @@ def fit_runs(
     A burst takes f(p, d) times log-normal noise, f a sum of at most three terms with positive
     coefficients, each from another family of `qmodels.programs.scaling.terms`: constant, 1/p,
     p^-a, log2 p, sqrt p - 1, p - 1, log2(p)/p (collective steps), beyond one node [p > node],
-    [p > node]/p and log2(p/node)/p, and for I/O also 1/d, d^-a, 1/(pd), p/d, d - 1, 1/min(d, p/R) and
-    its powers. Growth counts from the fewest processors of the runs, so that a table in nodes and one
-    in cores have the same forecasts. USL and p/(1 + c(p - 1)) are among them: A/p + B + C(p - 1).
+    [p > node]/p and log2(p/node)/p, where parts of a node were run min(1, node/p) (what bends within a
+    node is the node's own, and more nodes bring more of it), and for I/O also 1/d, d^-a, 1/(pd), p/d,
+    d - 1, 1/min(d, p/R) and its powers. Growth counts from the fewest processors of the runs, so that a
+    table in nodes and one in cores have the same forecasts. USL and p/(1 + c(p - 1)) are among them:
+    A/p + B + C(p - 1).
     Every law is fitted by Gauss-Newton steps on the logarithm; no law is picked, they are
     averaged with their evidence [1]_, which is Gaussian in the coefficients given the noise
     sigma, with a prior 1/(share + .02) on the share of the measured times that a term takes
@@ -104,7 +106,8 @@ def fit_runs(
 
     What shows only outside the measured box is for the prior to say. It has odds of one to ten for each
     term that grows, which outweigh all else far outside and which few programs have unseen, and of three
-    to one for a constant and for log2(p)/p; all other families are as likely as each other. Runs count
+    to one for a constant and for log2(p)/p, ten to one for what is a node's own and for the step beyond
+    it where several parts of a node were run; all other families are as likely as each other. Runs count
     in proportion to their processors: what happens on few says less about many. On more processors than
     were run two simple laws of computation have a say beside the average (`qmodels.programs.scaling.votes`),
     and intervals lie about what the three agree on. They add what programs part from every law by. The
@@ -164,8 +167,8 @@ def _fit_program(
     draws: int,
     seed: int,
 ) -> FittedProgram:
-    scale = _scale(frame, cores_per_node)
     size = size_asked(name, frame, work)
+    scale = _scale(frame, cores_per_node, sized=size is not None)
     parts: list[tuple[int, Component, Timed]] = []
     names = burst_names(frame)
     doubts = []
@@ -218,7 +221,7 @@ def _fit_program(
         fit_of_totals = fit_of_sizes(totals, [one for _, _, one in parts], sized)
     else:
         fit_of_totals = _fit_of(totals, components)
-    margin = _margin(components, fit_of_totals, discrepancy, seed)
+    margin = _margin(components, fit_of_totals, discrepancy, seed, _steady(frame, scale))
     here = frame
     if size is not None:
         here = frame[frame[WORK] == size.work]
@@ -231,13 +234,20 @@ def _fit_program(
     )
 
 
-def _scale(frame: pd.DataFrame, cores_per_node: float | None) -> Scale:
+def _scale(frame: pd.DataFrame, cores_per_node: float | None, *, sized: bool) -> Scale:
     """Return what processors of a program are counted in: its fewest, and those of a node if known."""
     node = math.inf if cores_per_node is None else cores_per_node
     if cores_per_node is None and "nodes" in frame:
         on_one = frame[frame["nodes"] == 1]["p"]
-        node = float(on_one.max()) if len(on_one) else math.inf
-    return Scale(float(frame["p"].min()), node)
+        node = float(on_one.max() if len(on_one) else (frame["p"] / frame["nodes"]).max())
+    told = node < math.inf and not sized
+    inside = frame["p"][frame["p"] <= node].nunique() > 1 if told else None
+    return Scale(float(frame["p"].min()), node, inside)
+
+
+def _steady(frame: pd.DataFrame, scale: Scale) -> float:
+    """Return the doublings beyond the runs within which a program does not collapse."""
+    return max(0.0, math.log2(STEADY_NODES * scale.node / frame["p"].max())) if scale.inside else 0.0
 
 
 def _totals(frame: pd.DataFrame, bursts: int, more: list[str]) -> pd.DataFrame:
@@ -261,6 +271,7 @@ def _margin(
     fit: tuple[Pooled, Array, Array] | None,
     discrepancy: float | None,
     seed: int,
+    steady: float,
 ) -> Margin:
     """Return what intervals add: noise of whole runs, and the discrepancy that their misfit shows."""
     totals, fitted, tangent = (None, np.zeros(1), np.zeros((1, 0))) if fit is None else fit
@@ -273,7 +284,7 @@ def _margin(
         noise = noise * _unweighted(totals, totals.log_time - fitted)
     # A key of its own: the posterior's streams are numbered by burst.
     rng = np.random.default_rng([seed, len(components), 1])
-    return margin_of(totals, fitted, tangent, noise=noise, assumed=discrepancy, rng=rng)
+    return margin_of(totals, fitted, tangent, noise=noise, assumed=discrepancy, rng=rng, steady=steady)
 
 
 def _unweighted(totals: Pooled, residual: Array) -> float:

@@ -32,9 +32,13 @@ GROWTH_ODDS, SLOW_ODDS = 10.0, 3.0
 #: the second of the above was set from 10 to 3 when the checking half had been seen once.
 COMMON_ODDS = 3.0
 
+#: Odds for what is a node's own and for the step beyond it, where runs lie on several parts of a node.
+NODE_ODDS = 10.0
+
 _GROWING = ("growth with p", "growth with d", "p/d")
 _SLOW = ("growth with p, less than in proportion",)
 _COMMON = ("constant", "collective steps")
+_OF_NODES = ("constant of a node", "beyond a node, over p")
 
 _SAME = 1e-9  # relative difference below which two directions are one
 
@@ -81,10 +85,19 @@ class Scale:
         Fewest processors of the runs, from which growth is counted.
     node : float
         Most processors of a single node, inf where it is not known.
+    inside : bool or None
+        Whether several numbers of processors of a single node were run, or whole nodes alone; None where
+        nodes are not known or runs were of several sizes of the problem.
     """
 
     first: float = 1.0
     node: float = math.inf
+    inside: bool | None = None
+
+    @property
+    def edged(self) -> bool:
+        """Runs on a single node are among the runs, so that laws have terms beyond it."""
+        return self.first <= self.node < math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +124,12 @@ class Library:
         times = np.maximum(p / self.scale.first, 1.0)
         rows = [one, *np.exp(-powers * log_p)]
         rows += [np.log2(times), np.sqrt(times) - 1.0, times - 1.0, np.log2(times) / p]
-        if self.scale.node < math.inf:
+        if self.scale.edged:
             beyond = np.maximum(p / self.scale.node, 1.0)
             rows += [np.where(beyond > 1.0, 1.0, 0.0), np.where(beyond > 1.0, 1.0 / p, 0.0)]
             rows.append(np.log2(beyond) / p)
+        if self.kind == "cpu" and self.scale.inside:
+            rows.append(1.0 / np.maximum(p / self.scale.node, 1.0))
         if self.kind == "io":
             rows += [*np.exp(-powers * log_d), 1.0 / (p * d), p / d, d - 1.0]
             logs = np.minimum(log_d, log_p - np.log(self.processors_per_disk)[:, None])
@@ -129,7 +144,9 @@ class Library:
 
     def log_odds(self) -> Array:
         """Return the log prior odds of each term, with 0 for no term at the end."""
-        odds = ((_GROWING, 1.0 / GROWTH_ODDS), (_SLOW, 1.0 / SLOW_ODDS), (_COMMON, COMMON_ODDS))
+        odds = [(_GROWING, 1.0 / GROWTH_ODDS), (_SLOW, 1.0 / SLOW_ODDS), (_COMMON, COMMON_ODDS)]
+        if self.kind == "cpu" and self.scale.inside:
+            odds.append((_OF_NODES, NODE_ODDS))
         of_family = {family: math.log(each) for families, each in odds for family in families}
         return np.array([*(of_family.get(term.family, 0.0) for term in self.terms), 0.0])
 
@@ -158,11 +175,13 @@ def library(kind: Component, scale: Scale = Scale()) -> Library:
     terms += [Term(f"log2({times})", slow, "growth"), Term(f"(sqrt({times})-1)", slow, "growth")]
     terms.append(Term(f"({times}-1)", "growth with p", "growth"))
     terms.append(Term(f"log2({times})/p", "collective steps", "growth"))
-    if scale.node < math.inf:
+    if scale.edged:
         beyond = f"[p>{scale.node:.10g}]"
         terms.append(Term(beyond, "beyond a node", "growth"))
         terms.append(Term(f"{beyond}/p", "beyond a node, over p", "growth"))
         terms.append(Term(f"{beyond}*log2(p/{scale.node:.10g})/p", "beyond a node, over p", "growth"))
+    if kind == "cpu" and scale.inside:
+        terms.append(Term(f"min(1, {scale.node:.10g}/p)", "constant of a node", "scaling"))
     if kind == "io":
         terms += _powers("d")
         terms.append(Term("1/(p*d)", "1/(p*d)", "scaling"))
@@ -188,12 +207,12 @@ def subsets(shown: Library) -> tuple[Subsets, ...]:
     shown : Library
         The terms.
     """
-    return _subsets(shown.kind, shown.scale.node < math.inf)
+    return _subsets(shown.kind, shown.scale.edged, bool(shown.scale.inside))
 
 
 @lru_cache(maxsize=4)  # indices of some 300,000 laws, 10 MB, where there are disks
-def _subsets(kind: Component, nodes: bool) -> tuple[Subsets, ...]:
-    shown = library(kind, Scale(node=1.0 if nodes else math.inf))
+def _subsets(kind: Component, edged: bool, inside: bool) -> tuple[Subsets, ...]:
+    shown = library(kind, Scale(node=1.0 if edged else math.inf, inside=inside))
     growing = [term.part == "growth" for term in shown.terms]
     by_size = [
         [

@@ -40,7 +40,8 @@ def register(app: typer.Typer) -> None:
 def _predict(
     scenario: Annotated[Path, typer.Argument(help="TOML file; see docs/reference/scenario.md.")],
     load: Annotated[
-        float | None, typer.Option(help="Only this load of every policy, between 0 and 1.")
+        list[float] | None,
+        typer.Option(help="Only this load of every policy, between 0 and 1; may be repeated."),
     ] = None,
     model: Model = None,
     policy: Annotated[
@@ -97,7 +98,7 @@ def _predict(
     plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings)).with_model(model)
     known = {each.label: each for each in plan.policies}
     chosen = [known[named("--policy", name, list(known))] for name in dict.fromkeys(policy or known)]
-    loads = plan.loads if load is None else (load,)
+    loads = tuple(dict.fromkeys(load)) if load else plan.loads
     check_predictions(plan, chosen, loads, long=long)
     speeds = {} if storage is None else _storage_speeds(storage, chosen, plan)
     if storage is not None:

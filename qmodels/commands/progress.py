@@ -76,7 +76,7 @@ def _lines() -> Iterator[Progress]:
             stage = stages.get(what)
             if stage is None:
                 stages[what] = _Stage(now, done, now)
-                there = f", {done:,} of them done before" if done > 1 else ""
+                there = f", {done:,} of them done already" if done > 1 else ""
                 print(f"{what}: {total} to do{there}", file=sys.stderr, flush=True)
             elif now - stage.said >= EVERY:
                 stages[what] = replace(stage, said=now)

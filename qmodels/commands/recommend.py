@@ -178,7 +178,7 @@ def _recommend(
     from qmodels.exports.slurm import configured
     from qmodels.io.outputs import claim_output
     from qmodels.io.settings import parse_settings
-    from qmodels.policies.choice.candidates import default_candidates, too_many_jobs
+    from qmodels.policies.choice.candidates import default_candidates, runs_few, too_many_jobs
     from qmodels.policies.choice.overload import overload
     from qmodels.policies.choice.recommendation import recommend
 
@@ -207,8 +207,14 @@ def _recommend(
     levels = _levels(multiprogramming)
     candidates = plan.policies
     if not listed:
-        candidates = _followed(default_candidates(plan.system, multiprogramming=levels), plan)
-        _say_left_out(too_many_jobs(plan.system, multiprogramming=levels))
+        few = default_candidates(plan.system, multiprogramming=levels)
+        many = too_many_jobs(plan.system, multiprogramming=levels)
+        # Policies of the file are candidates as well: not all are powers of two.
+        own = {policy: runs_few(policy, plan.system) for policy in plan.policies}
+        few = tuple(dict.fromkeys((*few, *(policy for policy in own if own[policy]))))
+        many = tuple(dict.fromkeys((*many, *(policy for policy in own if not own[policy]))))
+        candidates = _followed(few, plan)
+        _say_left_out(many)
     asked: list[tuple[float | None, float | None]] = (
         [(each, None) for each in load or plan.loads] if arrival_rate is None else [(None, arrival_rate)]
     )

@@ -85,7 +85,8 @@ def read_shared_runs(
     (('read', 'write'), (1, 4))
     """
     file = file_name(path)
-    header, rows = _table(file, (*PROGRAMS, *TOTALS, *(stages or ())))
+    given = (programs or "", total or "", *(stages or ()), *(where or ()))
+    header, rows = _table(file, (*PROGRAMS, *TOTALS, *given))
     rows = _chosen(file, header, rows, where or {})
     number = _column(file, header, programs, PROGRAMS, "the number of programs", "--programs")
     if stages is None and "stage" in header and "seconds" in header:
@@ -304,7 +305,8 @@ def read_history(
         If the table is damaged, or a column or number is missing.
     """
     file = file_name(path)
-    header, rows = _table(file, (*TOTALS, *group, *loads))
+    given = (seconds or "", *group, *loads, *(where or ()))
+    header, rows = _table(file, (*TOTALS, *given))
     rows = _chosen(file, header, rows, where or {})
     timed = _column(file, header, seconds, TOTALS, "the seconds of a job", "--seconds")
     for name in (*group, *loads):

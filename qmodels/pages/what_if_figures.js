@@ -195,7 +195,8 @@ function whatIfFigures(grid, state, words, slides, choose) {
       (i, j) => ranked(at([[v, j]]), data.loads[i]),
       [data.loads.findIndex((x) => Math.abs(x - state.load) < 1e-9), state.places[v]],
       (i, j) => choose({ places: at([[v, j]]), load: data.loads[i] }));
-    say("loads-caption", "Best policy over load and " + axis.words + " on " + words.machine() +
+    const rest = words.machine(v);
+    say("loads-caption", "Best policy over load and " + axis.words + (rest && " on " + rest) +
       ". Crossed: no answer.");
   }
 
@@ -216,8 +217,7 @@ function whatIfFigures(grid, state, words, slides, choose) {
     found.forEach((each) => {
       each.rows = ranked(each.places, state.load);
       each.best = each.rows[0].status === "best" ? each.rows[0] : null;
-      each.words = priced.map((i) => words.shownValue(data.axes[i], each.places[i]) + " " +
-        data.axes[i].name).join(", ");
+      each.words = priced.map((i) => words.counted(data.axes[i], each.places[i])).join(", ");
     });
     return found.sort((a, b) => a.money - b.money);
   }

@@ -94,7 +94,7 @@
     const field = document.createElement("input"), axis = data.axes[i];
     box.className = "control";
     title.htmlFor = field.id = "price-" + i;
-    title.textContent = "price of one more of " + axis.name;
+    title.textContent = "price of one more " + (words.one(axis) || "of " + axis.name);
     Object.assign(field, { type: "number", min: 0, step: "any", placeholder: "not given" });
     field.addEventListener("input", () => {
       const price = Number(field.value);

@@ -32,9 +32,17 @@ function whatIfWords(grid, state) {
     return typeof value !== "number" || Number.isInteger(value) ? String(value) : digits(value);
   }
 
-  function machine() {
-    return data.axes.map((axis, i) => axis.counted ? shownValue(axis, state.places[i]) + " " +
-      axis.name : axis.name + " " + shownValue(axis, state.places[i])).join(", ");
+  /* One of processors or disks, whose names are plurals; other axes are called by their keys. */
+  const one = (axis) => /^(processors|disks)$/.test(axis.name) ? axis.name.slice(0, -1) : null;
+
+  function counted(axis, place) {
+    return shownValue(axis, place) + " " + (axis.values[place] === 1 && one(axis) || axis.name);
+  }
+
+  /* Without the axis that a figure goes over, if there is one. */
+  function machine(over) {
+    return data.axes.map((axis, i) => axis.counted ? counted(axis, state.places[i]) : axis.name +
+      " " + shownValue(axis, state.places[i])).filter((_, i) => i !== over).join(", ");
   }
 
   function whyNone(rows) {
@@ -75,6 +83,6 @@ function whatIfWords(grid, state) {
       digits(own.capacity, 3) : own.why) + ".";
   }
 
-  return { amount: amount, answer: answer, label: label, listed: listed, machine: machine, share: share,
-    shownValue: shownValue, told: told, whyNone: whyNone };
+  return { amount: amount, answer: answer, counted: counted, label: label, listed: listed, machine: machine,
+    one: one, share: share, shownValue: shownValue, told: told, whyNone: whyNone };
 }

@@ -117,7 +117,8 @@ def draw_lines(
     if not levels.size:
         return
     lines = ax.contour(x, y, z, levels=levels, colors="white", linewidths=0.9)
-    for text in ax.clabel(lines, fmt=fmt, fontsize=8) if labelled else ():
+    # Points that were measured (3) lie on the labels, not under them.
+    for text in ax.clabel(lines, fmt=fmt, fontsize=8, zorder=2.7) if labelled else ():
         text.set_path_effects(outlined())
         across, up = ((v - a[0]) / np.ptp(a) for v, a in zip(text.get_position(), (x, y), strict=True))
         # The frame would cut it; the colour bar names the level too.

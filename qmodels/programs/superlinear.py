@@ -49,7 +49,8 @@ speedup is against one processor and one disk, and the I/O is 8 times as fast on
     ''
     """
     base = surface.base
-    ratio = surface.speedup / (surface.processors[:, None] / base[0])
+    # On fewer processors than the base each is worth more wherever a program scales less than perfectly.
+    ratio = surface.speedup / np.maximum(surface.processors / base[0], 1.0)[:, None]
     if not (ratio > _WORTH).any():
         return ""
     at = np.unravel_index(int(np.argmax(surface.speedup)), ratio.shape)

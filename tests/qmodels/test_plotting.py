@@ -283,6 +283,14 @@ def test_figures_are_drawn_on_axes_only(ax):
         surface_heatmap(speedup_surface(PROGRAM, [1, 2], [1, 2]), ax=ax)
 
 
+def test_a_measured_point_lies_on_the_label_of_a_line_not_under_it():
+    surface = speedup_surface(Program([Phase(io=1.0, cpu=10.0)]), [1, 2, 4, 8], [1, 2, 4])
+    ax = surface_heatmap(surface, points=[(2, 2)])
+    points = next(each for each in ax.collections if np.array_equal(each.get_offsets(), [[1.0, 1.0]]))
+    assert ax.texts
+    assert max(text.get_zorder() for text in ax.texts) < points.get_zorder()
+
+
 def test_a_body_is_not_drawn_on_a_flat_axes():
     with pytest.raises(ModelError, match="flat"):
         surface_3d(speedup_surface(PROGRAM, [1, 2], [1, 2]), ax=Figure().add_subplot())

@@ -81,7 +81,7 @@ def test_what_is_done_soon_is_not_said(capsys, monkeypatch):
         progress("predicting", 1, 9)
         assert capsys.readouterr().err == ""
         progress("predicting", 2, 9)
-    assert capsys.readouterr().err == "predicting: 9 to do, 2 of them done before\n"
+    assert capsys.readouterr().err == "predicting: 9 to do, 2 of them done already\n"
 
 
 def said_in_time(look):

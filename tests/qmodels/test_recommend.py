@@ -513,6 +513,15 @@ def test_without_a_load_each_of_the_scenario_gets_its_sentence(run):
     assert all(line.startswith("SP(") for line in lines)
 
 
+def test_policies_of_the_file_are_candidates_beside_powers_of_two(run):
+    named = ("--set", "policy.0.processor_partitions=[1, 3]")
+    answer = run("--load", "0.4", "--json", *named)
+    (found,) = result_of(answer.stdout)["recommendations"]
+    labels = [row["policy"] for row in found["candidates"]]
+    assert "SP(3,1)" in labels
+    assert len(labels) == len(set(labels)) == len(default_candidates(SMALL)) + 1
+
+
 @pytest.mark.thorough
 def test_the_command_gives_json_with_the_map(run):
     answer = run("--load", "0.4", "--listed", "--map", "--json", "--objective", "p90")

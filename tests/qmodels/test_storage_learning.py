@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io.shared_runs import read_shared_runs
+from qmodels.io.shared_runs import read_history, read_shared_runs
 from qmodels.storage import (
     SharedRuns,
     StageCurve,
@@ -139,6 +139,15 @@ def test_both_forms_of_a_table_give_the_same_runs(tmp_path):
     assert {n: x.tolist() for n, x in a.seconds["write"].items()} == {
         n: x.tolist() for n, x in b.seconds["write"].items()
     }
+
+
+def test_semicolons_are_found_by_columns_that_are_only_named(tmp_path):
+    file = tmp_path / "runs.csv"
+    file.write_text("Anzahl;gesamt_s;Ort\n1;8;a\n4;11;a\n4;99;b\n")
+    found = read_shared_runs(file, programs="Anzahl", total="gesamt_s", where={"Ort": "a"})
+    assert found.numbers == (1, 4)
+    past = read_history(file, seconds="gesamt_s", where={"Ort": "a"})
+    assert past.seconds.tolist() == [8.0, 11.0]
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,13 @@ def test_superlinear_speedup_is_explained_by_what_exceeds_the_processors():
     assert "disks" not in said.partition("one disk, and")[2]
 
 
+def test_fewer_processors_than_the_base_need_no_explanation_for_being_worth_more():
+    amdahl = Program([Phase(io=10.0, cpu=Burst(100.0, sequential=10.0))])
+    surface = speedup_surface(amdahl, [1, 2, 4], [1], base=(2, 1))
+    assert surface.speedup[0, 0] > 0.55
+    assert superlinear(amdahl, surface) == ""
+
+
 def test_a_speedup_of_just_the_processors_needs_no_explanation():
     even = Program([Phase(io=0.0, cpu=100.0)])
     assert superlinear(even, speedup_surface(even, np.arange(1.0, 9.0), [1.0, 2.0])) == ""

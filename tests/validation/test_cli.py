@@ -125,6 +125,13 @@ def test_the_same_seed_gives_the_same_table_for_any_number_of_workers(quick, tmp
     assert first == second
 
 
+@pytest.mark.thorough
+def test_each_load_that_is_asked_for_is_predicted(quick):
+    loads = ("--load", "0.2", "--load", "0.1", "--load", "0.2")
+    found = result_of(called("predict", quick, "--json", *loads).stdout)
+    assert [each["load"] for each in found if each["policy"] == "SP(1,1)"] == [0.2, 0.1]
+
+
 def test_predictions_come_as_a_table_or_as_json(quick):
     table = called("predict", quick, "--all")
     assert table.returncode == 0

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from qmodels.errors import ModelError
 from qmodels.io import JobLog, read_jobs
 from tests.command import called
-from validation.rigid import RigidJobs, simulate_rigid
+from validation.rigid import RigidJobs, plotting, simulate_rigid
 from validation.rigid.changes import SiteChange, days_drawn, whole_part
 from validation.rigid.months import DAY, MONTH, site_log, waited_beside_idle
 from validation.rigid.report import site_findings, site_notes, site_report
@@ -240,3 +241,11 @@ def test_public_log_is_explained_with_nine_tenths_of_its_machine():
     assert reading.beside_idle == pytest.approx(0.54, abs=0.01)
     assert simulate_rigid(log.jobs, 100).mean_wait == pytest.approx(1.91 * 3600, rel=0.01)
     assert "at least half" in site_report(reading, "KTH").text().lower()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_few_months_are_whole_numbers_on_their_axis(count):
+    waits = np.full(count, 3600.0)
+    ax = plotting.months(SimpleNamespace(recorded=waits, simulated=waits))
+    low, high = ax.get_xlim()
+    assert [tick for tick in ax.get_xticks() if low <= tick <= high] == list(range(1, count + 1))

@@ -169,6 +169,12 @@ def test_refusals_are_those_of_the_exact_chain(pod, strategy):
     assert judged(found.utilisation, exact.utilisation)
 
 
+def test_nobody_is_refused_where_jobs_always_wait():
+    found = simulate_slices(Pod((2, 2, 1)), "1x1x1", count=400, replications=2)
+    assert found.refused is None
+    assert found.to_frame()["refused"].isna().all()
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("blocks", "mix", "load"),

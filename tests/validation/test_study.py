@@ -139,6 +139,20 @@ def test_the_findings_name_the_fastest_the_most_carried_and_the_trust(study):
     assert "played back" in trust
 
 
+def test_a_gap_that_the_interval_holds_is_said_to_be_maybe_chance(study):
+    check = next(check for check in study.checks if check.agreement.covered)
+    mean = check.agreement.simulation.mean_response
+    for width, by_chance in ((0.01, True), (0.001, False)):
+        simulation = replace(
+            check.agreement.simulation, mean_response=replace(mean, half_width=width * mean.mean)
+        )
+        prediction = replace(check.agreement.prediction, mean_response=1.005 * mean.mean)
+        agreement = replace(check.agreement, simulation=simulation, prediction=prediction)
+        trust = findings(replace(study, checks=(replace(check, agreement=agreement),)))[-1]
+        assert "it is 0.5% too slow" in trust
+        assert ("if not by chance" in trust) == by_chance
+
+
 def test_the_findings_count_the_exact_predictions_that_simulation_confirms(study):
     check = next(check for check in study.checks if check.agreement.covered)
     exact = replace(check.agreement.prediction, method="exact")

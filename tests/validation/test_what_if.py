@@ -253,6 +253,11 @@ class TestVerdicts:
     def test_go_by_the_stated_errors(self, new, old, how):
         assert verdict(new, old) == how
 
+    def test_say_one_disk_not_disks(self, small):
+        small.write_text(SMALL.replace("disks = 4", "disks = 1"))
+        (said, *_) = advice(what_if(small, {"disks": [2], "load": [0.1], "policy": ["SP(1,1)"]}))
+        assert "today's machine (1 disk) answers" in said
+
     def test_name_no_machine_where_only_loads_are_asked_for(self, small):
         (said, *_) = advice(what_if(small, {"load": [0.2], "policy": ["SP(1,1)"]}))
         assert said.startswith("At load 0.2 today's machine answers soonest under SP(1,1): ")

@@ -531,6 +531,13 @@ class TestInABrowser:
         bought = re.findall(r">([+-]\d+): (\d+) disks", steps)
         assert bought == [("+0", "4"), ("+10", "8")]
 
+    def test_one_disk_is_no_disks(self, scenario, tmp_path):
+        over = {"disks": [1], "load": [0.1], "policy": ["SP(1,1)"], "scv": [4.0]}
+        found = self.dom(what_if_page(what_if(scenario, over)), tmp_path, "#disks=1").split("<script")[0]
+        assert "At load 0.1 on 1 disk, scv" in found
+        assert "price of one more disk</label>" in found
+        assert "variability of the demand (scv) on 1 disk. Crossed" in found
+
     @pytest.mark.thorough
     @pytest.mark.parametrize("fragment", ["#load=nan&processors=1e9&policy=XX&scv=", "#%%%&load=99&a=b"])
     def test_an_address_that_makes_no_sense_changes_nothing_else(self, page, tmp_path, fragment):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullFormatter, ScalarFormatter
+from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
 
 from qmodels.plotting.style import axes_or_new, clock_unit, set_legend_below
 from validation.analysis.plotting import COLOURS
@@ -44,6 +44,7 @@ def months(reading: Any, ax: Axes | None = None) -> Axes:
     ax.plot(number, recorded / unit, "o-", color=COLOURS[0], label="recorded")
     if (~np.isnan(simulated)).any():
         ax.plot(number, simulated / unit, "s--", color=COLOURS[1], label="simulated")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     ax.set_ylim(bottom=0.0)
     return _finished(ax, "month (28 days)", f"mean wait [{name}]")
 

@@ -28,7 +28,7 @@ class ShapeResult(Record):
 
     shape: Shape
     jobs: int  #: measured, all replications
-    refused: Estimate | None  #: share of them
+    refused: Estimate | None  #: share of them; None with a full queue
     wait: Estimate | None  #: from arrival to start
     wait_p95: Estimate | None
     wait_p99: Estimate | None
@@ -49,7 +49,7 @@ class SliceSimulation(Result):
     wait_p95: Estimate | None
     wait_p99: Estimate | None
     waiting: Estimate  #: mean number of jobs that wait
-    refused: Estimate  #: share of the jobs
+    refused: Estimate | None  #: share of the jobs; None with a full queue
     #: Share of the time in which who has waited longest finds enough blocks free, and no place.
     fits_by_count: Estimate
     scatter: Estimate | None  #: mean of 1 - largest free box / free blocks, while any is free

@@ -362,7 +362,7 @@ def _summary(
         ShapeResult(
             shape=shapes[c],
             jobs=sum(int(np.count_nonzero(run.of == c)) for run in found),
-            refused=over([run.share_refused(c) for run in found]),
+            refused=None if full else over([run.share_refused(c) for run in found]),
             **waits(c),
         )
         for c in order
@@ -374,7 +374,7 @@ def _summary(
         load=load,
         utilisation=over([run.utilisation for run in found]),
         waiting=over([run.waiting for run in found]),
-        refused=over([run.share_refused() for run in found]),
+        refused=None if full else over([run.share_refused() for run in found]),
         fits_by_count=over([run.stuck for run in found]),
         scatter=over([run.scatter for run in found]),
         carried=None if full or discipline == "loss" else over([run.carried for run in found]),

@@ -217,11 +217,12 @@ def _trust(study: Study, words: Glossary) -> str:
         gaps = sorted(abs(c.agreement.gap) for c in decided)
         worst = max(decided, key=lambda c: abs(c.agreement.gap))
         half = f"half of these are within {np.median(gaps):.1%} of the simulated time, and the worst"
+        allowed = ", if not by chance in the simulation" if worst.agreement.verdict == "agrees" else ""
         parts.append(
             f"{where} approximate, and {len(decided)} of {len(rest)} could be judged: "
             f"{half if len(decided) > 1 else 'it'} is {abs(worst.agreement.gap):.1%} too "
-            f"{_off(worst.agreement.gap)} ({words(worst.policy.label)}, at {worst.fraction:.0%} of "
-            f"its capacity)"
+            f"{_off(worst.agreement.gap)}{allowed} ({words(worst.policy.label)}, at "
+            f"{worst.fraction:.0%} of its capacity)"
         )
         if unjudged := [abs(c.agreement.gap) for c in rest if c not in decided]:
             parts.append(

@@ -72,12 +72,12 @@ def default_candidates(
             f"{-(-system.processors // _MOST_PARTITIONS):,}, or name candidates (a scenario's own "
             f"policies with --listed)"
         )
-    return tuple(policy for policy in _proposed(system, levels) if _runs(policy, system))
+    return tuple(policy for policy in _proposed(system, levels) if runs_few(policy, system))
 
 
 def too_many_jobs(system: System, *, multiprogramming: Sequence[int] = (2,)) -> tuple[AbstractPolicy, ...]:
     """What `default_candidates` leaves out: policies of more than 200 jobs at a time."""
-    return tuple(policy for policy in _proposed(system, multiprogramming) if not _runs(policy, system))
+    return tuple(policy for policy in _proposed(system, multiprogramming) if not runs_few(policy, system))
 
 
 def _proposed(system: System, levels: Sequence[int]) -> Iterator[AbstractPolicy]:
@@ -85,7 +85,8 @@ def _proposed(system: System, levels: Sequence[int]) -> Iterator[AbstractPolicy]
         yield from kind.candidates(system, multiprogramming=levels)
 
 
-def _runs(policy: AbstractPolicy, system: System) -> bool:
+def runs_few(policy: AbstractPolicy, system: System) -> bool:
+    """Whether a policy runs at most 200 jobs at a time, so that it can be compared in seconds."""
     return policy.arrangement(system).max_running <= MOST_JOBS
 
 

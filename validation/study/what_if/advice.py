@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 from qmodels.policies.choice.objectives import Quantity
 from qmodels.policies.choice.ranking import TIE, RankedPolicy, overlap
 from qmodels.policies.methods import NOT_STATED
-from qmodels.words import first_names, in_words, label_width
+from qmodels.words import first_names, in_words, label_width, plural
 from validation.study.what_if.axes import Axis
 from validation.study.what_if.cells import Cell
 
@@ -231,8 +231,9 @@ def _size(found: Answers, row: RankedPolicy, like: RankedPolicy) -> str:
 
 
 def _amount(name: str, value: Any) -> str:
-    counted = name in ("processors", "disks")
-    return f"{_plain(value)} {name}" if counted else f"{name} {_plain(value)}"
+    if name in ("processors", "disks"):
+        return f"{_plain(value)} {plural(name[:-1], value)}"
+    return f"{name} {_plain(value)}"
 
 
 def _plain(value: Any) -> str:

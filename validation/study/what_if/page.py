@@ -18,7 +18,7 @@ from qmodels.pages.what_if import what_if_page as page_of
 from qmodels.policies import AbstractPolicy, System
 from qmodels.policies.choice.ranking import TIE
 from qmodels.policies.methods import method_of
-from qmodels.words import first_names, in_words
+from qmodels.words import counted, first_names, in_words
 from validation.study.what_if.axes import LOAD, POLICY, SHORT, axes_of, loads_of
 from validation.study.what_if.cells import Cell
 from validation.study.what_if.grid import ENDS, WhatIf
@@ -214,8 +214,8 @@ def _words(policy: AbstractPolicy, system: System) -> str:
 def _axis(found: WhatIf, place: int) -> GridAxis:
     axis = found.axes[place]
     words = {"scv": "variability of the demand (scv)"}.get(axis.name, axis.name)
-    counted = axis.name in ("processors", "disks") or axis.name in found.prices
-    return GridAxis(axis.name, words, axis.values, axis.today or 0, counted, found.prices.get(axis.name))
+    whole = axis.name in ("processors", "disks") or axis.name in found.prices
+    return GridAxis(axis.name, words, axis.values, axis.today or 0, whole, found.prices.get(axis.name))
 
 
 def _start(found: WhatIf) -> float:
@@ -236,13 +236,13 @@ def _today(found: WhatIf) -> list[Cell]:
 
 
 def _notes(found: WhatIf, left: Sequence[str]) -> list[str]:
-    scenario = found.scenario
+    scenario, system = found.scenario, found.scenario.system
     own = "" if scenario.log_load is None else f" The log's own load is {scenario.log_load:.3g}."
     notes = [*found.remarks]
     notes.append(
         f"{found.predictions:,} predictions, none simulated. Load 1 is {found.bound:.4g} jobs/s, "
-        f"the ceiling of today's machine ({scenario.system.processors} processors, "
-        f"{scenario.system.disks} disks).{own} All machines meet the same jobs. Between two "
+        f"the ceiling of today's machine ({counted(system.processors, 'processor')}, "
+        f"{counted(system.disks, 'disk')}).{own} All machines meet the same jobs. Between two "
         f"predicted loads values are interpolated, and it is said how far they may be off."
     )
     if left:

@@ -239,7 +239,7 @@ def recommend(
     >>> work = Workload.from_scv(Program([Phase(io=16.0, cpu=64.0)]), demand_scv=4.0)
     >>> found = recommend(machine, work, load=0.5, constraint="p95_s < 200")
     >>> found.best.label, [policy.label for policy in found.ties][:3]
-    ('TS(4,1;M=2)', ['DP(1)', 'TS(2,1;M=2)'])
+    ('TS(4,1;M=2)', ['TS(2,1;M=2)', 'DP(1)'])
     """
     started = time.perf_counter()
     wanted = objective_of(objective)

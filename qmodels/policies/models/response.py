@@ -266,16 +266,24 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
         return response_of(solved).percentile(q)
     if solved.built.model.followed_by or _cut_in_two(solved):
         other = _stand_in(solved)
-        if solved.built.held_up > 0.0:
-            return _percentile(other, q, memory, _few_held_up(solved, other))
-        return percentile_of(other, q, memory=memory) * (_mean(solved) / _mean(other))
+        held_up, factor = _longer(solved, other)
+        if held_up is None:
+            return percentile_of(other, q, memory=memory) * factor
+        return _percentile(other, q, memory, held_up) * factor
     return _percentile(solved, q, memory)
 
 
-def _few_held_up(solved: SolvedQueue, other: SolvedQueue) -> tuple[float, float]:
-    """The part of the jobs that is held up, and for how many seconds, for the mean of the model."""
-    longer = max(_mean(solved) - _mean(other), 0.0)
-    return min(longer / solved.built.held_up, 1.0), solved.built.held_up
+def _longer(solved: SolvedQueue, other: SolvedQueue) -> tuple[tuple[float, float] | None, float]:
+    """How the followed jobs of another model come to the mean of this one.
+
+    The part of them that is held up, and for how many seconds, where the mean is longer and the model says
+    by what; and how many times as long all of them take then.
+    """
+    mean, followed, seconds = _mean(solved), _mean(other), solved.built.held_up
+    if seconds <= 0.0 or mean <= followed:
+        return None, mean / followed
+    part = min((mean - followed) / seconds, 1.0)
+    return (part, seconds), mean / (followed + part * seconds)
 
 
 def has_exact_percentiles(solved: SolvedQueue) -> bool:
@@ -321,7 +329,7 @@ def _percentile(
 
 def _held_up(time: TimeLaw, held_up: tuple[float, float] | None) -> TimeLaw:
     """The law where this part of the jobs stands still for an exponential time of this mean as well."""
-    if held_up is None or held_up[0] <= 0.0:
+    if held_up is None:
         return time
     (chance, mean), law = held_up, time.law
     if isinstance(law, PhaseType):
@@ -427,9 +435,9 @@ def _response(
     if solved.built.model.followed_by or _cut_in_two(solved):
         other = _stand_in(solved)
         time = replace(_response(other, truncation, memory, share), method=APPROXIMATE)
-        if solved.built.held_up > 0.0:
-            return _held_up(time, _few_held_up(solved, other))
-        return replace(time, law=_slower(time.law, _mean(solved) / _mean(other)))
+        held_up, factor = _longer(solved, other)
+        time = _held_up(time, held_up)
+        return replace(time, law=_slower(time.law, factor))
     if queue.running.staged is not None:
         law, bound = staged_response(
             queue,

@@ -19,7 +19,7 @@ from phasefit.empirical import dependence, lag1
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.io._swf_parse import FIELDS, LARGEST, WHOLE, Header, count, timezone, whole
-from qmodels.io.files import file_name as file_name
+from qmodels.io.files import file_name
 from qmodels.words import plural
 
 #: How a job ended, as the format has it.

@@ -76,6 +76,12 @@ def test_a_shared_disk_serves_as_all_ways_to_mix_its_jobs_say():
     assert [found[law] for law in laws] == pytest.approx((there / served).tolist(), rel=1e-12)
 
 
+def test_jobs_that_transfer_nothing_are_not_said_to_be_slowed_at_a_disk():
+    work = Workload(fixed(0.0, 1.0, 6), demand=match_moments(1.0, 6.0))
+    found = predict(TimeSharing(4, 1, 3), System(4, 1), work, load=0.4)
+    assert (found.model, found.reduction) == ("partition-classes", "")
+
+
 def test_who_computes_is_drawn_anew_where_it_cannot_be_remembered():
     work = Workload(fixed(1.0, 1.0, 8), demand=match_moments(1.0, 40.0), arrivals=match_moments(1.0, 3.0))
     found = predict(TimeSharing(3, 3, 4), System(3, 3), work, load=0.3)

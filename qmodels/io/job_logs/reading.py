@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError
-from qmodels.io._swf_log import JobLog, file_name
+from qmodels.io._swf_log import JobLog
 from qmodels.io._swf_parse import FIELDS
+from qmodels.io.files import file_name
 from qmodels.io.job_logs.formats import FORMATS, UNITS, Choices, Moment, detected
 from qmodels.io.job_logs.stamps import zone_of
 

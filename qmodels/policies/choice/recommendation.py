@@ -33,7 +33,7 @@ from qmodels.policies.methods import APPROXIMATE, EXACT, EXACT_FOR_FITTED
 from qmodels.policies.prediction import Prediction, chosen_rate, predict
 from qmodels.policies.system import System, Workload
 from qmodels.progress import Progress, no_progress
-from qmodels.words import label_width
+from qmodels.words import first_names, label_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -378,8 +378,7 @@ def _reason(found: Recommendation) -> str:
 
 def _named(rows: Sequence[RankedPolicy]) -> str:
     """The first three labels, and how many there are besides."""
-    more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-    return ", ".join(row.label for row in rows[:3]) + more
+    return first_names([row.label for row in rows], 3)
 
 
 def within_what(rows: Sequence[RankedPolicy], error: str = "") -> str:

@@ -48,6 +48,14 @@ def ratios_between(jobs, wanted, transferring, found):
 
 
 @njit(cache=True, nogil=True)
+def _factorials(found):
+    """Fill ``found`` with 0!, 1!, 2!, ..."""
+    found[0] = 1.0
+    for h in range(1, found.size):
+        found[h] = found[h - 1] * h
+
+
+@njit(cache=True, nogil=True)
 def _beside(i, jobs, alike, work, others, product):
     """Fill ``others`` with the coefficients of all partitions but one of kind i, and return their degree."""
     others[0], degree = 1.0, 0
@@ -75,9 +83,7 @@ def rates_beside(jobs, alike, io, cpu, work, found):
     n = jobs.size
     factorial, others, product = work[n], work[n + 1], work[n + 2]
     scale = max(io, cpu.max())
-    factorial[0] = 1.0
-    for h in range(1, factorial.size):
-        factorial[h] = factorial[h - 1] * h
+    _factorials(factorial)
     for i in range(n):
         at_disk, base = 1.0, cpu[jobs[i]] / scale
         for h in range(jobs[i] + 1):
@@ -112,9 +118,7 @@ def slowness_beside(jobs, alike, work, found):
     """
     n = jobs.size
     factorial, others, product = work[n], work[n + 1], work[n + 2]
-    factorial[0] = 1.0
-    for h in range(1, factorial.size):
-        factorial[h] = factorial[h - 1] * h
+    _factorials(factorial)
     for i in range(n):
         for h in range(jobs[i] + 1):
             work[i, h] /= factorial[h]

@@ -148,9 +148,7 @@ def _factor(machine: Machine, step: Partitions, loads: PartitionLoads, sizes: Cl
     part = np.full(step.loss.shape[1], 1.0 - 1.0 / machine.phases)
     if machine.programs:
         # jobs of unlike programs meet where they take turns
-        ratio, _ = _means(loads, step)
-        for j in range(2, part.size):
-            part[j] *= part_in_turns(j, ratio[j])
+        part[2:] *= _turns_of_others(loads, step)
     return _bounded(1.0 + part * (_pace(loads, step, sizes) - 1.0), step)
 
 
@@ -194,12 +192,16 @@ def _stretch(load: float, part: float) -> float:
 
 
 def _in_turns(step: Partitions) -> float:
-    """Part of the stay of jobs that are not alone that is turns of others, see `part_in_turns`."""
-    ratio, _ = _means(step.loads, step)
-    jobs = np.arange(2, ratio.size)
-    there = step.loads.seen.sum(axis=0)[2:] * jobs
-    turns = np.array([part_in_turns(j, r) for j, r in zip(jobs.tolist(), ratio[2:].tolist(), strict=True)])
+    """Part of the stay of jobs that are not alone that is turns of others."""
+    turns = _turns_of_others(step.loads, step)
+    there = step.loads.seen.sum(axis=0)[2:] * np.arange(2, turns.size + 2)
     return float(there @ turns) / max(float(there.sum()), 1e-300)
+
+
+def _turns_of_others(loads: PartitionLoads, step: Partitions) -> Array:
+    """The same of 2..M jobs on a partition, (M - 1,), see `part_in_turns`."""
+    ratio, _ = _means(loads, step)
+    return np.array([part_in_turns(j, r) for j, r in enumerate(ratio[2:].tolist(), start=2)])
 
 
 def _means(loads: PartitionLoads, step: Partitions) -> tuple[Array, Array]:

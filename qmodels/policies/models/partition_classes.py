@@ -58,6 +58,8 @@ _NEVER_AWAY: Final = 1e-6
 #: that is reckoned with: less is rounding.
 _HARDLY_EVER: Final = 1e-9
 _LEAST: Final = 1e-12
+#: Part of a capacity that rounding may make of it.
+_ROUNDING: Final = 1e-9
 
 
 @MODELS.register
@@ -122,9 +124,9 @@ class PartitionClasses(AbstractModel):
             'use fewer partitions, or model="time-sharing"',
         )
         running, said = followed.running(), followed.simplifications
-        if case.arrangement.used_disk_partitions < case.arrangement.processor_partitions:
+        if followed.shared:
             part = TimeSharingModel().build(case).capacity / running.capacity
-            if part < 1.0:
+            if part < 1.0 - _ROUNDING:
                 running = _slowed(running, part)
                 said = (*said, "jobs slowed to the capacity of partitions that only count theirs")
         return BuiltModel(self, running, False, running.capacity, said, held_up=followed.held_up)
@@ -146,7 +148,7 @@ class _Followed:
         self, arrangement: Arrangement, workload: Workload, classes: Classes, remembers: bool
     ) -> None:
         self.arrangement, self.workload, self.classes = arrangement, workload, classes
-        self.remembers = remembers
+        self.remembers, self.shared = remembers, _shared(arrangement, workload)
         #: class of each stage, a part of a job's bursts after which the next one follows
         self.kind = np.repeat(np.arange(len(classes)), [x[0].rounds for x in classes])
         self.partitions = arrangement.partition_sizes
@@ -228,9 +230,6 @@ class _Moves:
         self.partitions, self.kind, self.turns = followed.partitions, followed.kind, followed.turns
         self.groups, self.long = followed.groups, followed.long
         self.slow, self.within, self.law = cache(self._slow), cache(self._within), cache(self._law)
-        p = at.system.processors / at.processor_partitions
-        own_disks = at.used_disk_partitions == at.processor_partitions
-        self.shared = not own_disks and float(followed.workload.program.mean_io(p, at.disks)) > 0.0
         #: whether jobs of a class leave the processors between two long bursts
         some = self.turns[self.partitions[0]]
         self.away = [
@@ -275,7 +274,7 @@ class _Moves:
 
     def _disks(self, state: State) -> dict[Held, float]:
         """How many times slower than alone its disk is to each partition, by what it holds."""
-        if not self.shared:
+        if not self.followed.shared:
             return dict.fromkeys(state, 1.0)
         laws = [self.law(held, p) for held, p in zip(state, self.partitions, strict=True)]
         slow = self.slow(tuple(sorted(laws, key=lambda law: (len(law), law), reverse=True)))
@@ -393,12 +392,9 @@ class _Turns:
         mean = float(self.cpu @ weights / weights.sum())
         remembers = followed.remembers and self.cpu.size > 1
         self.long = np.flatnonzero(self.cpu > _LONG * mean).tolist() if remembers else []
+        #: bursts of computation of each class, hardly any for none
+        self.bursts = np.maximum(self.cpu, 1e-9 * max(self.cpu.max(), self.io.max()))
         self.at_node = cache(self._at_node)
-
-    @property
-    def bursts(self) -> Array:
-        """(S,) mean bursts of computation, hardly any of them for none."""
-        return np.asarray(np.maximum(self.cpu, 1e-9 * max(self.cpu.max(), self.io.max())))
 
     def served(self, jobs: Held, node: int) -> InService:
         """Return who computes, at a disk so many steps slower than alone."""
@@ -479,11 +475,18 @@ def _with(held: Held, at: int, more: int) -> Held:
     return (*held[:at], held[at] + more, *held[at + 1 :])
 
 
+def _shared(at: Arrangement, workload: Workload) -> bool:
+    """Whether several partitions meet at a disk."""
+    p = at.system.processors / at.processor_partitions
+    fewer = at.used_disk_partitions < at.processor_partitions
+    return fewer and float(workload.program.mean_io(p, at.disks)) > 0.0
+
+
 def _hardly_shared(case: Case) -> bool:
     """Whether partitions have disks of their own, or jobs transfer little."""
-    at = case.arrangement
-    own = at.used_disk_partitions == at.processor_partitions
-    return own or transfers_little(case.workload.program, *case.policy.allotment(case.system))
+    at, workload = case.arrangement, case.workload
+    allotment = case.policy.allotment(case.system)
+    return not _shared(at, workload) or transfers_little(workload.program, *allotment)
 
 
 def _followed(case: Case) -> _Followed | None:
@@ -494,11 +497,10 @@ def _followed(case: Case) -> _Followed | None:
         return None
     if float(workload.program.mean_cpu(p, d)) == 0.0:
         return None
-    choices = list(_choices(workload, p, d, at.multiprogramming))
     # who computes, if it cannot be remembered: nothing but turns, and laws of bursts, need it
     forgetful = not workload.has_bursts and float(workload.program.mean_io(p, d)) > 0.0
     for remembers in (True, False)[: 1 + forgetful]:
-        for classes in choices:
+        for classes in _choices(workload, p, d, at.multiprogramming):
             found = _Followed(at, workload, classes, remembers)
             if found.fits:
                 return found

@@ -119,3 +119,17 @@ def test_the_interval_lies_about_the_law_in_the_middle():
     found = fitted.predict([16, 32, 64], 1, of="mean")
     assert np.all(found.time_low <= found.time.data)
     assert np.all(found.time.data <= found.time_high)
+
+
+def test_whole_runs_on_one_number_of_disks_are_forecast_as_computation_is():
+    """A table of times alone is read as I/O: its forecasts had no votes, and laws of disks never varied."""
+    runs = pd.DataFrame(
+        {"program": "p", "phase": 1, "p": P.astype(int), "d": 3, "seconds": 5.0 + 100.0 / P**0.9}
+    )
+    said = []
+    for kind in ("io", "cpu"):
+        (fitted,) = fit_runs(RunTable(runs.assign(kind=kind, repeat=1))).values()
+        at = fitted.predict(FAR, 3.0, 0.9)
+        said.append([at.time.data, at.time_low, at.time_high])
+        assert ("d" in fitted.components[0].design.fixed) == (kind == "io")
+    assert np.array_equal(*said)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from phasefit.arrays import Array
-from qmodels.programs.phases import Component
 from qmodels.programs.scaling.pooling import Pooled
 from qmodels.programs.scaling.terms import Library
 from qmodels.programs.scaling.votes import voted
@@ -53,13 +52,13 @@ def centre_of(shown: Library, mean: Array, draws: Array, runs: Pooled) -> Array:
     least squares, in units of the doubt that there is on each allotment: of those that were run,
     and of doublings up to 64 times as many processors and disks. How far the middle lies
     below the mean is told by the draws, the mean itself is known without them: where all laws
-    agree nothing is left to chance. On more processors than were run two simple laws of computation have
-    a say in where the middle lies: see `qmodels.programs.scaling.votes`.
+    agree nothing is left to chance. On more processors than were run two simple laws of processors
+    alone have a say in where the middle lies: see `qmodels.programs.scaling.votes`.
     """
     from scipy.optimize import nnls
 
-    at = _allotments(shown.kind, runs.p, runs.d)
-    simple = [shown.kind == "cpu" and term.family in _SIMPLE for term in shown.terms]
+    at = _allotments(runs.p, runs.d, over_disks=shown.over_disks)
+    simple = [not shown.over_disks and term.family in _SIMPLE for term in shown.terms]
     used = np.flatnonzero(draws.any(axis=0) | (mean > 0) | simple)
     values = shown.values(*at)[used]
     log_times = np.log(np.maximum(draws[:, used] @ values, _LEAST))
@@ -67,7 +66,7 @@ def centre_of(shown: Library, mean: Array, draws: Array, runs: Pooled) -> Array:
     middle = np.log(np.maximum(mean[used] @ values, _LEAST))
     middle += log_times.mean(axis=0) - np.log(np.mean(np.exp(log_times), axis=0))
     beyond = at[0] > runs.p.max()
-    if shown.kind == "cpu" and beyond.any():
+    if not shown.over_disks and beyond.any():
         middle[beyond] = voted(middle[beyond], doubt[beyond], at[0][beyond], runs, shown.scale)
     rows = values * np.exp(-middle)
     shares, _ = nnls((rows / doubt).T, 1.0 / doubt, maxiter=_STEPS * used.size)
@@ -76,8 +75,8 @@ def centre_of(shown: Library, mean: Array, draws: Array, runs: Pooled) -> Array:
     return coefficients
 
 
-def _allotments(kind: Component, p: Array, d: Array) -> tuple[Array, Array]:
-    axes = [_levels_to_hold(p), _levels_to_hold(d) if kind == "io" else np.ones(1)]
+def _allotments(p: Array, d: Array, *, over_disks: bool) -> tuple[Array, Array]:
+    axes = [_levels_to_hold(p), _levels_to_hold(d) if over_disks else np.ones(1)]
     grid = np.meshgrid(*axes, indexing="ij")
     return grid[0].ravel(), grid[1].ravel()
 

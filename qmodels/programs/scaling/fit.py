@@ -93,8 +93,8 @@ def fit_runs(
     coefficients, each from another family of `qmodels.programs.scaling.terms`: constant, 1/p,
     p^-a, log2 p, sqrt p - 1, p - 1, log2(p)/p (collective steps), beyond one node [p > node],
     [p > node]/p and log2(p/node)/p, where parts of a node were run min(1, node/p) (what bends within a
-    node is the node's own, and more nodes bring more of it), and for I/O also 1/d, d^-a, 1/(pd), p/d,
-    d - 1, 1/min(d, p/R) and its powers. Growth counts from the fewest processors of the runs, so that a
+    node is the node's own, and more nodes bring more of it), and for I/O on several numbers of disks also
+    1/d, d^-a, 1/(pd), p/d, d - 1, 1/min(d, p/R) and its powers. Growth counts from the fewest processors of the runs, so that a
     table in nodes and one in cores have the same forecasts. USL and p/(1 + c(p - 1)) are among them:
     A/p + B + C(p - 1).
     Every law is fitted by Gauss-Newton steps on the logarithm; no law is picked, they are
@@ -109,7 +109,8 @@ def fit_runs(
     to one for a constant and for log2(p)/p, ten to one for what is a node's own and for the step beyond
     it where several parts of a node were run; all other families are as likely as each other. Runs count
     in proportion to their processors: what happens on few says less about many. On more processors than
-    were run two simple laws of computation have a say beside the average (`qmodels.programs.scaling.votes`),
+    were run two simple laws have a say beside the average (`qmodels.programs.scaling.votes`) where all I/O
+    was timed on one number of disks, whose laws are of processors alone as those of computation are,
     and intervals lie about what the three agree on. They add what programs part from every law by. The
     odds, the weights and the discrepancy were learnt from one half of the published tables that
     `tests/campaigns/measured_series.py` names; the other half checks them.
@@ -183,16 +184,16 @@ def _fit_program(
             p, d, y = (timed[column].to_numpy(float) for column in ("p", "d", "seconds"))
             of_work = None if size is None else timed[WORK].to_numpy(float)
             parts.append((number, kind, Timed(p, d, y, of_work)))
+    one_level = frame.loc[frame["kind"] == "io", "d"].nunique() <= 1
+    shown = {kind: library(kind, scale, one_level=one_level) for _, kind, _ in parts}
     cliffs = []
     timings = [one.pooled().by_processors() for _, _, one in parts]
     sized: list[Sized] = []
     if size is None:
-        weighed = [
-            weigh(library(kind, scale), runs) for (_, kind, _), runs in zip(parts, timings, strict=True)
-        ]
+        weighed = [weigh(shown[kind], runs) for (_, kind, _), runs in zip(parts, timings, strict=True)]
     else:
         sized = [
-            weigh_sizes(library(kind, scale), runs, one.works(), size.work)
+            weigh_sizes(shown[kind], runs, one.works(), size.work)
             for (_, kind, one), runs in zip(parts, timings, strict=True)
         ]
         weighed = [one.weighed for one in sized]
@@ -312,7 +313,7 @@ def _component(
     phase: int, kind: Component, timed: Timed, posterior: Posterior, fitted: Array, name: str
 ) -> FittedComponent:
     cells = np.unique(np.stack([timed.p, timed.d]), axis=1)
-    design = Design(posterior.library, cells[0], cells[1])
+    design = Design(library(kind, posterior.library.scale), cells[0], cells[1])
     residuals = np.log(timed.seconds) - np.log(fitted)
     return FittedComponent(
         phase=phase,

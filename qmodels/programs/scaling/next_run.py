@@ -160,9 +160,11 @@ def rank_runs(
     settles = after - int(decided.sum())
     if decided.all():
         variance, left = _variances(posteriors, designs, candidates, targets, margin, seed)
+        untold = ~_decided(designs, candidates)  # how much such a run tells is for the prior to say alone
+        left = np.where(untold, variance, left)
         gain = variance - left
         order = np.argsort(-(gain if by == "reduction" else gain / cost), kind="stable")
-        remaining = np.ma.MaskedArray(left, mask=np.zeros(left.shape, dtype=bool))
+        remaining = np.ma.MaskedArray(left, mask=untold)
     else:
         # The prior must not decide what these runs cannot: first the runs that make it known,
         # then, of those, the ones nearest to what is asked for.

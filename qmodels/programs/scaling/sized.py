@@ -154,7 +154,7 @@ def weigh_sizes(shown: Library, runs: Pooled, work: Array, wanted: float) -> Siz
     for way, log_prior in _likely_ways(shown, runs, sizes):
         powers = way.powers(shown)
         factors = np.exp(np.outer(powers, sizes))
-        one = weigh(SizedLibrary(shown.kind, shown.terms, shown.scale, factors), runs).with_odds()
+        one = weigh(SizedLibrary(**vars(shown), factors=factors), runs).with_odds()
         values = shown.values(runs.p, runs.d) * factors
         fits.append((values, replace(one, log_weight=one.log_weight + log_prior)))
         grown_by = np.append(np.exp(powers * asked), 0.0)[one.terms]

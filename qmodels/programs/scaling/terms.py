@@ -107,6 +107,7 @@ class Library:
     kind: Component  #: component of the burst
     terms: tuple[Term, ...]  #: simplest first in each family
     scale: Scale = Scale()  #: what processors are counted in
+    over_disks: bool = False  #: terms in disks are among them
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -128,9 +129,9 @@ class Library:
             beyond = np.maximum(p / self.scale.node, 1.0)
             rows += [np.where(beyond > 1.0, 1.0, 0.0), np.where(beyond > 1.0, 1.0 / p, 0.0)]
             rows.append(np.log2(beyond) / p)
-        if self.kind == "cpu" and self.scale.inside:
+        if self.scale.inside and not self.over_disks:
             rows.append(1.0 / np.maximum(p / self.scale.node, 1.0))
-        if self.kind == "io":
+        if self.over_disks:
             rows += [*np.exp(-powers * log_d), 1.0 / (p * d), p / d, d - 1.0]
             logs = np.minimum(log_d, log_p - np.log(self.processors_per_disk)[:, None])
             rows.append(np.exp(-logs))
@@ -145,7 +146,7 @@ class Library:
     def log_odds(self) -> Array:
         """Return the log prior odds of each term, with 0 for no term at the end."""
         odds = [(_GROWING, 1.0 / GROWTH_ODDS), (_SLOW, 1.0 / SLOW_ODDS), (_COMMON, COMMON_ODDS)]
-        if self.kind == "cpu" and self.scale.inside:
+        if self.scale.inside and not self.over_disks:
             odds.append((_OF_NODES, NODE_ODDS))
         of_family = {family: math.log(each) for families, each in odds for family in families}
         return np.array([*(of_family.get(term.family, 0.0) for term in self.terms), 0.0])
@@ -159,7 +160,7 @@ class Library:
 
 
 @lru_cache(maxsize=64)  # of at most 170 terms, mostly text
-def library(kind: Component, scale: Scale = Scale()) -> Library:
+def library(kind: Component, scale: Scale = Scale(), *, one_level: bool = False) -> Library:
     """Return the terms tried for I/O or for computation.
 
     Parameters
@@ -168,7 +169,11 @@ def library(kind: Component, scale: Scale = Scale()) -> Library:
         Component of the burst.
     scale : Scale
         Fewest processors of the runs, and processors of a node.
+    one_level : bool
+        Whether all I/O was timed on one number of disks. Such runs tell of processors alone, as those of
+        computation do.
     """
+    over_disks = kind == "io" and not one_level
     terms = [Term("1", "constant", "sequential"), *_powers("p")]
     slow = "growth with p, less than in proportion"
     times = "p" if scale.first == 1.0 else f"p/{scale.first:.10g}"
@@ -180,9 +185,9 @@ def library(kind: Component, scale: Scale = Scale()) -> Library:
         terms.append(Term(beyond, "beyond a node", "growth"))
         terms.append(Term(f"{beyond}/p", "beyond a node, over p", "growth"))
         terms.append(Term(f"{beyond}*log2(p/{scale.node:.10g})/p", "beyond a node, over p", "growth"))
-    if kind == "cpu" and scale.inside:
+    if scale.inside and not over_disks:
         terms.append(Term(f"min(1, {scale.node:.10g}/p)", "constant of a node", "scaling"))
-    if kind == "io":
+    if over_disks:
         terms += _powers("d")
         terms.append(Term("1/(p*d)", "1/(p*d)", "scaling"))
         terms.append(Term("p/d", "p/d", "scaling"))
@@ -192,7 +197,7 @@ def library(kind: Component, scale: Scale = Scale()) -> Library:
         terms += [Term(f"1/min(d, p/{r:.4g})", "fed disks", "scaling") for r in ratios]
         slow = "fed disks, less than in proportion"
         terms += [Term(f"1/{h}^{a:g}", slow, "scaling") for a in EXPONENTS for h in fed]
-    return Library(kind, tuple(terms), scale)
+    return Library(kind, tuple(terms), scale, over_disks)
 
 
 def subsets(shown: Library) -> tuple[Subsets, ...]:
@@ -207,12 +212,12 @@ def subsets(shown: Library) -> tuple[Subsets, ...]:
     shown : Library
         The terms.
     """
-    return _subsets(shown.kind, shown.scale.edged, bool(shown.scale.inside))
+    return _subsets(shown.over_disks, shown.scale.edged, bool(shown.scale.inside))
 
 
 @lru_cache(maxsize=4)  # indices of some 300,000 laws, 10 MB, where there are disks
-def _subsets(kind: Component, edged: bool, inside: bool) -> tuple[Subsets, ...]:
-    shown = library(kind, Scale(node=1.0 if edged else math.inf, inside=inside))
+def _subsets(over_disks: bool, edged: bool, inside: bool) -> tuple[Subsets, ...]:
+    shown = library("io" if over_disks else "cpu", Scale(node=1.0 if edged else math.inf, inside=inside))
     growing = [term.part == "growth" for term in shown.terms]
     by_size = [
         [

@@ -133,3 +133,12 @@ def test_whole_runs_on_one_number_of_disks_are_forecast_as_computation_is():
         said.append([at.time.data, at.time_low, at.time_high])
         assert ("d" in fitted.components[0].design.fixed) == (kind == "io")
     assert np.array_equal(*said)
+
+
+def test_a_run_on_disks_that_were_never_varied_is_not_said_to_tell_anything():
+    """Of two disks these runs tell nothing, so that what a run on them would tell is the prior's alone."""
+    runs = pd.DataFrame({"program": "p", "phase": 1, "kind": "io", "p": P.astype(int), "d": 1})
+    (fitted,) = fit_runs(RunTable(runs.assign(repeat=1, seconds=5.0 + 100.0 / P**0.9))).values()
+    ranked = fitted.next_run([(16, 2), (16, 1)], targets=(64, 1))
+    assert ranked.disks.tolist() == [1.0, 2.0]
+    assert ranked.remaining.mask.tolist() == [False, True]

@@ -94,9 +94,9 @@ def fit_runs(
     p^-a, log2 p, sqrt p - 1, p - 1, log2(p)/p (collective steps), beyond one node [p > node],
     [p > node]/p and log2(p/node)/p, where parts of a node were run min(1, node/p) (what bends within a
     node is the node's own, and more nodes bring more of it), and for I/O on several numbers of disks also
-    1/d, d^-a, 1/(pd), p/d, d - 1, 1/min(d, p/R) and its powers. Growth counts from the fewest processors of the runs, so that a
-    table in nodes and one in cores have the same forecasts. USL and p/(1 + c(p - 1)) are among them:
-    A/p + B + C(p - 1).
+    1/d, d^-a, 1/(pd), p/d, d - 1, 1/min(d, p/R) and its powers. Growth counts from the fewest processors
+    of the runs, so that a table in nodes and one in cores have the same forecasts. USL and p/(1 + c(p - 1))
+    are among them: A/p + B + C(p - 1).
     Every law is fitted by Gauss-Newton steps on the logarithm; no law is picked, they are
     averaged with their evidence [1]_, which is Gaussian in the coefficients given the noise
     sigma, with a prior 1/(share + .02) on the share of the measured times that a term takes

@@ -32,6 +32,16 @@ class OnPartitions:
 
 
 @dataclass(frozen=True, eq=False)
+class Behind:
+    """Behind whom a job starts where jobs get on one after the other."""
+
+    law: PhaseType  #: seconds of a job alone
+    #: (states, M, stages) probability that a start finds so many jobs there, the first in this stage; of
+    #: none, that it begins in this one
+    ahead: Array
+
+
+@dataclass(frozen=True, eq=False)
 class RunningChain:
     """What the running jobs do, 0..c of them, as a chain whose levels count them.
 
@@ -51,6 +61,7 @@ class RunningChain:
     own_part: float = 1.0
     staged: StagedJobs | None = None  #: the jobs by stage, where `centre` is the chain of these
     on_partitions: OnPartitions | None = None  #: who runs where, where partitions are unlike
+    behind: Behind | None = None  #: whom a job waits for, where jobs get on one after the other
 
     @property
     def demand(self) -> PhaseType | None:

@@ -27,6 +27,7 @@ from qmodels.policies.models.described import DrawnTimes, described_times
 from qmodels.policies.models.disk_crowding import within_floats
 from qmodels.policies.models.fitted import own_demands, whole_time
 from qmodels.policies.models.response_bounds import fastest, nearly, slowest
+from qmodels.policies.models.response_in_order import response_in_order
 from qmodels.policies.models.staged_response import staged_response
 from qmodels.programs.model import parts
 
@@ -438,6 +439,8 @@ def _response(
         held_up, factor = _longer(solved, other)
         time = _held_up(time, held_up)
         return replace(time, law=_slower(time.law, factor))
+    if queue.running.behind is not None:
+        return TimeLaw(response_in_order(queue, solved.chain), solved.method, 0.0)
     if queue.running.staged is not None:
         law, bound = staged_response(
             queue,

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from qmodels.networks.occupancy import Centre, Entries
-from qmodels.policies.models.policy_queue import OnPartitions, RunningChain
+from qmodels.policies.models.policy_queue import Behind, OnPartitions, RunningChain
 
 S = TypeVar("S", bound=Hashable)
 
@@ -20,13 +20,14 @@ def explored(
     moves: Callable[[S, int], Iterable[tuple[int, S, float]]],
     busy: Callable[[S, int], tuple[float, float]],
     partitions: Callable[[list[S]], OnPartitions] | None = None,
+    behind: Callable[[list[S]], Behind] | None = None,
 ) -> RunningChain:
     """Chain of the running jobs.
 
     ``moves(state, k)`` lists what may happen while k jobs run: how many run afterwards, the state
     then, and the rate; for a start (k + 1, where k < max_running) its probability instead.
     ``busy`` gives the processors that compute and the disks that transfer, ``partitions`` who runs
-    where in each of the states.
+    where in each of the states, ``behind`` whom a job waits for that starts in it.
     """
     found: list[dict[S, int]] = [{} for _ in range(max_running + 1)]
     found[0][empty] = 0
@@ -52,5 +53,6 @@ def explored(
         made.append(entries.matrix(int(starts[-1])))
     work = [busy(state, k) for k, level in enumerate(found) for state in level]
     processors, disks = np.array(work, dtype=float).T
-    where = partitions([state for level in found for state in level]) if partitions else None
-    return RunningChain(Centre(starts, *made), processors, disks, on_partitions=where)
+    states = [state for level in found for state in level]
+    where, whom = partitions and partitions(states), behind and behind(states)
+    return RunningChain(Centre(starts, *made), processors, disks, on_partitions=where, behind=whom)

@@ -33,6 +33,7 @@ FRESH: Final = {
     "last": ({"TS ordinary": 20, "TS without I/O": 16, "TS demand": 16, "TS mix": 8}, 369_036),
     "disks": ({"TS demand": 40, "TS mix": 12, "TS bursts": 8}, 370_036),
     "singles": ({"TS demand": 24, "TS mix": 16, "TS ordinary": 12, "TS without I/O": 8}, 371_036),
+    "rooms": ({"TS demand": 20, "TS mix": 20, "TS ordinary": 12, "TS without I/O": 8}, 372_036),
     "percentiles": ({"SP unequal": 20, "TS mix": 20, "SP demand": 10, "DP demand": 10}, 366_036),
 }
 

@@ -239,7 +239,8 @@ def test_light_load_is_the_time_of_a_job_alone():
     ("policy", "said"),
     [
         (TS(16, 4, 3), "evenly loaded"),
-        (TS(4, 1, 16), "at one speed"),
+        (TS(4, 1, 30), "no more than 24 jobs"),
+        (TS(32, 4, 6), "at one speed"),
         (TS(5, 2), "mean size"),
     ],
 )
@@ -254,7 +255,7 @@ def test_large_machines_have_an_answer_that_says_what_it_leaves_out(policy, said
 
 @pytest.mark.parametrize(
     ("most", "said", "near"),
-    [(50, "evenly loaded", 0.03), (10, "spread evenly over the processor partitions", 0.1)],
+    [(50, "evenly loaded", 0.03), (10, "spread evenly over processor partitions that are often full", 0.1)],
 )
 def test_what_large_machines_leave_out_costs_little_where_both_can_be_had(monkeypatch, most, said, near):
     from qmodels.policies.models import build, time_sharing_loads
@@ -272,6 +273,30 @@ def test_what_large_machines_leave_out_costs_little_where_both_can_be_had(monkey
         build._built_small.cache_clear()
         assert said in even.reduction
         assert even.mean_response == pytest.approx(apart, rel=near)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("scv", [1.0, 4.0])
+def test_room_for_more_jobs_than_are_ever_there_changes_little(scv):
+    """With room for 13 or more they were taken at one speed: a quarter to a half too short."""
+    work = Workload(Program([WorkingSet(8, [Phase(io=0.05, cpu=0.1)])]), match_moments(1.0, 1.0 + scv))
+    means = [
+        predict(TS(1, 1, most), System(1, 1), work, arrival_rate=0.5, model="time-sharing").mean_response
+        for most in (12, 16, 40)
+    ]
+    assert means == pytest.approx([means[0]] * 3, rel=0.02)
+
+
+@pytest.mark.thorough
+def test_partitions_that_are_hardly_ever_full_are_followed_with_room_for_fewer():
+    """Jobs were spread evenly over sixteen partitions with room for five or more, however few ran."""
+    work = Workload(Program([WorkingSet(8, [Phase(io=0.05, cpu=0.1)])]), match_moments(1.0, 5.0))
+    four, six = (
+        predict(TS(16, 16, most), System(16, 16), work, arrival_rate=8.0, model="time-sharing")
+        for most in (4, 6)
+    )
+    assert "often full" in six.reduction
+    assert six.mean_response == pytest.approx(four.mean_response, rel=0.005)
 
 
 def test_a_demand_of_many_branches_is_matched_by_two():

@@ -169,7 +169,8 @@ def draw_classes(number, mixes, ones, twos, log_factorial, found):
                 base[j, a] = exp(base[j, a] - top)
             if most < least:
                 there[j] = 0.0
-        low, high = -60.0, 60.0
+        high = min(60.0, 690.0 / (there.size - 1))  # its powers stay within the floats
+        low = -high
         for _ in range(45):
             middle = 0.5 * (low + high)
             if _first_class(base, there, middle) < ones[q]:

@@ -24,7 +24,7 @@ from qmodels.policies.models.partition_occupancy import PartitionLoads
 from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain
 from qmodels.policies.models.sized_jobs import two_sizes
 from qmodels.policies.models.time_sharing_loads import Machine, Partitions
-from qmodels.policies.models.turns import mixed_speeds, part_in_turns, partition_classes
+from qmodels.policies.models.turns import MOST_BY_CLASS, mixed_speeds, part_in_turns, partition_classes
 
 Array = NDArray[np.float64]
 
@@ -140,7 +140,7 @@ def lasting_in_branches(
 
 def _in_rounds(machine: Machine, step: Partitions) -> bool:
     """Whether jobs meet the same others again."""
-    return machine.level_of_detail <= 1 and machine.phases > 1.0 and not step.saturated
+    return step.loads.followed and machine.phases > 1.0 and not step.saturated
 
 
 def _factor(machine: Machine, step: Partitions, loads: PartitionLoads, sizes: Classes) -> Array:
@@ -214,15 +214,16 @@ def _pace(loads: PartitionLoads, step: Partitions, classes: Classes) -> Array:
     """What j jobs of two classes complete, over what they would were each that ends replaced, (M + 1,)."""
     (first, small), (_, large) = classes
     ratio, done = _means(loads, step)
-    means, most = np.array([small, large]), done.size - 1
+    means, most = np.array([small, large]), min(done.size - 1, MOST_BY_CLASS)
     ends = np.zeros((most + 1, most + 1, 2))
-    for j in np.flatnonzero(done).tolist():
+    for j in np.flatnonzero(done[: most + 1]).tolist():
         own, fresh, _ = mixed_speeds(j, first, (small, large), ratio[[j]])
         ends[j, : j + 1] = own[0] / means * done[j] / fresh[0]
-    starts = np.maximum(loads.starts, _HARDLY * loads.starts.max())
+    starts = np.maximum(loads.starts, _HARDLY * loads.starts.max())[:most]
     law = partition_classes(starts, 0.0, ends, first)
     jobs = np.arange(most + 1)
     counts = np.stack([np.broadcast_to(jobs, law.shape), jobs[:, None] - jobs], axis=-1)
     completed = (law[:, :, None] * np.maximum(counts, 0) * ends).sum(axis=(1, 2))
-    wanted = law.sum(axis=1) * done
-    return np.asarray(np.divide(completed, wanted, out=np.ones(most + 1), where=wanted > 0.0))
+    wanted = law.sum(axis=1) * done[: most + 1]
+    found = np.divide(completed, wanted, out=np.ones(most + 1), where=wanted > 0.0)
+    return np.append(found, np.full(done.size - found.size, found[-1]))  # of more jobs as of the most

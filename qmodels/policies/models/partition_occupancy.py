@@ -162,11 +162,22 @@ class PartitionLoads:
     starts: Array  #: (M,) starts per second on a partition that holds j
     replaced: float  #: share of the departures from full partitions that find a job waiting
     seen: Array  #: (c + 1, M + 1) long-run mean of the number of partitions by k and j
+    followed: bool = True  #: whether jobs are not simply spread evenly
 
     @property
     def levels(self) -> Array:
         """Probability of k jobs running while a partition holds j, (c + 1, M + 1); 0 where none does."""
         return np.asarray(self.seen / np.maximum(self.seen.sum(axis=0), 1e-300))
+
+    def among(self, more: PartitionLoads) -> PartitionLoads:
+        """The same with what is said of more jobs, which hardly ever run, and of more on a partition."""
+        c, most = (n - 1 for n in self.number.shape)
+        number, rate = more.number.copy(), more.rate.copy()
+        seen, starts = np.zeros(number.shape), np.zeros(more.starts.size)
+        number[: c + 1], rate[: c + 1] = 0.0, 0.0
+        here = slice(c + 1), slice(most + 1)
+        number[here], rate[here], seen[here], starts[:most] = self.number, self.rate, self.seen, self.starts
+        return PartitionLoads(number, rate, starts, 0.0, seen)
 
 
 #: Rates of a disk partition's processor partitions by their jobs, while k jobs run altogether.

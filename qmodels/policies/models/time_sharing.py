@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,9 @@ from qmodels.policies.models.time_sharing_loads import (
 from qmodels.policies.models.turns import MOST_BY_CLASS
 
 Array = NDArray[np.float64]
+
+#: Jobs of a partition that are as good as any number: what it completes is a ninth below all at the most.
+_MANY: Final = 8
 
 
 @MODELS.register
@@ -65,14 +70,21 @@ class TimeSharingModel(AbstractModel):
         machine = Machine.of(arrangement, workload, demand.scv)
         said = [*case.approximation, *reduced, *machine.simplifications]
         two = machine.turns and not workload.has_bursts and demand.scv > VARIABLE
-        if two and (arrangement.multiprogramming > MOST_BY_CLASS or arrangement.max_running > MOST_APART):
-            said.append("long and short jobs taken at one speed, for they are too many to be told apart")
-            two = False
+        partitions, most = arrangement.processor_partitions, arrangement.multiprogramming
+        apart = min(most, MOST_BY_CLASS, MOST_APART // partitions)  # jobs of a partition told apart
+        if two and apart < most:
+            if apart < _MANY or case.given:
+                said.append("long and short jobs taken at one speed, for they are too many to be told apart")
+                two = False
+            else:
+                said.append(f"no more than {apart} jobs taken on a partition")
+                running = min(arrangement.max_running, apart * partitions)
+                arrangement = replace(arrangement, multiprogramming=apart, max_running=running)
+                machine = Machine.of(arrangement, workload, demand.scv)
         if two and (demand.order != 2 or demand.jumps.any()):
             demand = two_branches(demand)
             said.append(f"a demand matched by two branches, scv {demand.scv:.3g}")
-        few = arrangement.multiprogramming <= MOST_BY_CLASS
-        lasting = machine.turns and few and not workload.has_bursts and not case.given
+        lasting = machine.turns and not workload.has_bursts and not case.given
         c, m = arrangement.max_running, demand.order
         check_blocks(
             f"the chain of {case.policy.label}",
@@ -104,7 +116,7 @@ class TimeSharingModel(AbstractModel):
             def at_rate(rate: float) -> RunningChain:
                 return made(rate * ours)
 
-        followed = machine.arrivals is not None
+        followed = machine.follows_arrivals
         return BuiltModel(
             self,
             saturated,

@@ -9,6 +9,7 @@ queue counts the running jobs by the branch of the law of demand that their size
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import Final
@@ -33,6 +34,7 @@ from qmodels.policies.models.partition_occupancy import (
     Occupancy,
     PartitionLoads,
     PartitionRooms,
+    Rates,
     partition_rates,
 )
 from qmodels.policies.models.policy_queue import RunningChain
@@ -63,7 +65,11 @@ VARIABLE: Final = 1.02
 #: Part of the capacity in product form at which the occupancy is first looked at, at most.
 _WITHIN: Final = 0.995
 #: Running jobs up to which two classes of them are told apart.
-MOST_APART: Final = 80
+MOST_APART: Final = 160
+#: Part of a job's time up to which its transfers are little.
+_LITTLE: Final = 0.2
+#: Part of the time that partitions with room for fewer jobs may be full for these to be followed instead.
+_HARDLY_FULL: Final = 0.02
 #: Seconds that the occupancy may take beside the stages of arrivals, about.
 _SECONDS: Final = 0.3
 #: Ways in which partitions of several kinds may be taken, at most, for these to be told apart.
@@ -154,9 +160,7 @@ class Machine:
         )
         if workload.arrivals.scv <= 1.0 or choice_of(workload) is not None:
             return made
-        return (
-            replace(made, arrivals=workload.arrivals) if made._may_follow(workload.arrivals.order) else made
-        )
+        return replace(made, arrivals=workload.arrivals)
 
     @property
     def turns(self) -> bool:
@@ -184,17 +188,32 @@ class Machine:
         capped = self.arrangement.max_running < sum(self.sizes) * self.arrangement.multiprogramming
         return 1 if self.alike.count() <= (MOST_OCCUPANCIES if capped else MOST_ALIKE) else 2
 
-    def _may_follow(self, order: int) -> bool:
-        """Whether the occupancy is solved soon beside so many stages of arrivals."""
-        if self.level_of_detail > 1:
-            return False
-        sizes = _occupancy(self.rooms if self.level_of_detail == 0 else self.alike).sizes
-        return queue_seconds(order * np.array(sizes)) <= _SECONDS
-
     @property
     def alike(self) -> PartitionRooms:
         """The processor partitions as if all worked on one disk partition."""
         return replace(self.rooms, sizes=(self.arrangement.processor_partitions,))
+
+    @property
+    def follows_arrivals(self) -> bool:
+        """Whether the occupancy is followed with how jobs arrive, unless partitions are often full."""
+        return any(arrivals is not None for _, arrivals in self._followed_rooms())
+
+    def _followed_rooms(self) -> Iterator[tuple[PartitionRooms, PhaseType | MAP | None]]:
+        """Yield rooms whose jobs can be followed, and with which arrivals, the most telling first.
+
+        Where partitions have room for more jobs than can be followed, they have room for fewer. That disk
+        partitions are told apart matters more than how many, unless jobs transfer little.
+        """
+        level = self.level_of_detail
+        by_disk = level == 0 or self.io > _LITTLE * (self.io + self.cpu)
+        rooms = [(self.rooms, level == 0)] if by_disk else []
+        for arrivals in dict.fromkeys((self.arrivals, None)):
+            order = 1 if arrivals is None else arrivals.order
+            for base, in_full in (*rooms, (self.alike, level <= 1)):
+                parts = _of_fewer(base, order, in_full=in_full)
+                followed = next((x for x in parts if _soon(x, order)), None)
+                if followed is not None:
+                    yield followed, arrivals
 
     @property
     def simplifications(self) -> tuple[str, ...]:
@@ -203,7 +222,7 @@ class Machine:
         if self.level_of_detail > 0:
             said.append("disk partitions taken as evenly loaded")
         if self.level_of_detail > 1:
-            said.append("jobs spread evenly over the processor partitions")
+            said.append("jobs spread evenly over processor partitions that are often full")
         if not self.arrangement.sizes_hold:
             said.append("partitions taken at their mean size while several jobs are on one")
         if self.sharing != "ps":
@@ -288,15 +307,16 @@ class Machine:
         """What turns of unlike programs leave of the throughput of partitions of j jobs, (M + 1,)."""
         most = self.arrangement.multiprogramming
         found = np.ones(most + 1)
-        if not (self.programs and self.turns and self.persistent and self.io > 0.0) or most > MOST_BY_CLASS:
+        if not (self.programs and self.turns and self.persistent and self.io > 0.0):
             return found
-        for j in range(2, most + 1):
+        for j in range(2, min(most, MOST_BY_CLASS) + 1):
             rate = self._all_of(j, [self.cpu] * (j + 1))
             ratio = self.io / self.cpu
             if self.sizes[0] > 1:
                 ratio = float(np.clip(ratio_of_computing(j, self.cpu * rate), 1.0 / _FAR, _FAR))
             left = part_left(self.programs, j, ratio)
-            found[j] = self._folded(j, left, ratio, rate) if self.sizes[0] > 1 and left < 1.0 else left
+            left = self._folded(j, left, ratio, rate) if self.sizes[0] > 1 and left < 1.0 else left
+            found[j:] = left  # of more jobs as of these
         return found
 
     def _all_of(self, jobs: int, cpu: list[float]) -> float:
@@ -349,27 +369,39 @@ class Machine:
                 return partition_rates(held, self.io, rows[like])
             return _plain_rates(held, self.io, self.cpu, len(plain))
 
-        if self.level_of_detail == 0:
-            found = _occupancy(self.rooms)
-            return found.solved(lambda held, k: paced(apart(held, first[k]), k), arrival_rate, self.arrivals)
-
         @cache
         def shared(held: Held, like: int) -> dict[int, float]:
             return self._at_disk(held, rows[like])
 
-        arrangement = self.arrangement
-        even = even_rates(
-            rows,
-            first,
-            shared,
-            io=self.io,
-            disk_partitions=len(self.sizes),
-            processor_partitions=arrangement.processor_partitions,
-        )
-        if self.level_of_detail == 1:
-            alike = _occupancy(self.alike)
-            return alike.solved(lambda held, k: paced(even[k], k), arrival_rate, self.arrivals)
-        return self._spread(even)
+        @cache
+        def even() -> list[dict[int, float]]:
+            return even_rates(
+                rows,
+                first,
+                shared,
+                io=self.io,
+                disk_partitions=len(self.sizes),
+                processor_partitions=self.arrangement.processor_partitions,
+            )
+
+        def rates(rooms: PartitionRooms) -> Rates:
+            if rooms.sizes == self.sizes and rooms.count() <= MOST_OCCUPANCIES:
+                return lambda held, k: paced(apart(held, first[k]), k)
+            most = rooms.multiprogramming
+            return lambda held, k: {j: x for j, x in paced(even()[k], k).items() if j <= most}
+
+        if arrival_rate is None:
+            if self.level_of_detail > 1:
+                return self._spread(even())
+            rooms = (self.rooms, self.alike)[self.level_of_detail]
+            return _occupancy(rooms).solved(rates(rooms), None)
+        for rooms, arrivals in self._followed_rooms():
+            if rooms.multiprogramming == self.arrangement.multiprogramming:
+                return _occupancy(rooms).solved(rates(rooms), arrival_rate, arrivals)
+            fewer = _hardly_full(rooms, rates(rooms), arrival_rate, arrivals)
+            if fewer is not None:
+                return fewer.among(self._spread(even()))
+        return self._spread(even())
 
     def _at_disk(self, held: Held, cpu: list[float]) -> dict[int, float]:
         """As `partition_rates`; with too many jobs for it, the disk or the processors limit."""
@@ -387,7 +419,34 @@ class Machine:
             for j in set(jobs):
                 number[k, j] = jobs.count(j)
                 rate[k, j] = rates[k][j] if j else 0.0
-        return PartitionLoads(number, rate, np.zeros(most), 1.0, number)
+        return PartitionLoads(number, rate, np.zeros(most), 1.0, number, followed=False)
+
+
+def _hardly_full(
+    rooms: PartitionRooms, rates: Rates, arrival_rate: float, arrivals: PhaseType | MAP | None
+) -> PartitionLoads | None:
+    """Loads of partitions with room for fewer jobs than they have; None where these are often full."""
+    occupancy, c = _occupancy(rooms), rooms.max_running
+    saturated = occupancy.solved(rates, None)
+    if arrival_rate >= _WITHIN * float(saturated.number[c] @ saturated.rate[c]):
+        return None
+    found = occupancy.solved(rates, arrival_rate, arrivals)
+    return found if found.seen[c].sum() <= _HARDLY_FULL * found.seen.sum() else None
+
+
+def _of_fewer(rooms: PartitionRooms, order: int, *, in_full: bool) -> Iterator[PartitionRooms]:
+    """Yield rooms that can be followed beside so many stages of arrivals, with ever less room."""
+    for most in range(rooms.multiprogramming, 1, -1):
+        running = min(rooms.max_running, most * sum(rooms.sizes))
+        fewer = replace(rooms, multiprogramming=most, max_running=running)
+        known = fewer.count() * order <= MOST_OCCUPANCIES and fewer.sizes[0] * most <= MOST_AT_DISK
+        if known or (in_full and fewer == rooms):
+            yield fewer
+
+
+def _soon(rooms: PartitionRooms, order: int) -> bool:
+    """Whether the occupancy is solved soon beside so many stages of arrivals."""
+    return order == 1 or queue_seconds(order * np.array(_occupancy(rooms).sizes)) <= _SECONDS
 
 
 # Some thousand small tuples and numbers each, at most some 3 MB; as many as a comparison of all
@@ -435,7 +494,7 @@ def all_alike(
     speeds = work / np.maximum(np.arange(c + 1), 1)
     centre = sharing_centre(demand, c, speeds)
     busy = _busy(machine, np.repeat(work, np.diff(centre.starts)))
-    followed = rounds and not step.saturated and machine.level_of_detail < 2
+    followed = rounds and not step.saturated and step.loads.followed
     own = _own_part(step) if followed else 1.0
     return RunningChain(centre, *busy, at_one_speed=(demand, speeds[1:]), own_part=own)
 
@@ -489,7 +548,7 @@ def by_branch(
         ends = np.einsum("kj,kjas->jas", loads.levels, speeds) / np.array(means)
         law = partition_classes(loads.starts, loads.replaced, ends, alpha)
     mixes = np.zeros((most + 1, most + 1))  # logarithm of the mixes' probabilities over binomial
-    if arrangement.processor_partitions > 1 and machine.level_of_detail < 2:
+    if arrangement.processor_partitions > 1 and loads.followed:
         mixes = _mixes(law)
     chosen = _drawn(loads.number, mixes, ones, twos)
     jobs = np.arange(most + 1)

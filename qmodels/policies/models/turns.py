@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 #: Most jobs on a partition whose order of turns is followed by class, and most that are followed by
 #: class at all.
 MOST_IN_ORDER: Final = 6
-MOST_BY_CLASS: Final = 12
+MOST_BY_CLASS: Final = 24
 #: Ratios, in logarithms, between those at which turns of many jobs are looked at.
 _RATIO_STEP: Final = 0.25
 

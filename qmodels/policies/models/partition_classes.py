@@ -48,6 +48,8 @@ _FINDING: Final = 2e-5
 _MOST_IN_TURN: Final = 300
 #: Demands of one program on several partitions that vary more decide by who is behind a large job.
 _VERY_VARIABLE: Final = 3.0
+#: Room for jobs on one partition with which is begun where it has more than can be followed, and ended.
+_MOST_ROOMS, _LEAST_ROOMS = 24, 12
 #: Slowness of a disk, in logarithms, at which turns are looked at; between them they are joined.
 _STEP: Final = 0.5
 #: Bursts that are so many times longer than the mean are remembered while they are computed.
@@ -124,6 +126,9 @@ class PartitionClasses(AbstractModel):
             'use fewer partitions, or model="time-sharing"',
         )
         running, said = followed.running(), followed.simplifications
+        most = followed.arrangement.multiprogramming
+        if most < case.arrangement.multiprogramming:
+            said = (*said, f"no more than {most} jobs taken on a partition")
         if followed.shared:
             part = TimeSharingModel().build(case).capacity / running.capacity
             if part < 1.0 - _ROUNDING:
@@ -499,12 +504,20 @@ def _followed(case: Case) -> _Followed | None:
         return None
     # who computes, if it cannot be remembered: nothing but turns, and laws of bursts, need it
     forgetful = not workload.has_bursts and float(workload.program.mean_io(p, d)) > 0.0
-    for remembers in (True, False)[: 1 + forgetful]:
-        for classes in _choices(workload, p, d, at.multiprogramming):
-            found = _Followed(at, workload, classes, remembers)
-            if found.fits:
-                return found
+    for rooms in (at, *_fewer_rooms(at)):
+        for remembers in (True, False)[: 1 + forgetful]:
+            for classes in _choices(workload, p, d, rooms.multiprogramming):
+                found = _Followed(rooms, workload, classes, remembers)
+                if found.fits:
+                    return found
     return None
+
+
+def _fewer_rooms(at: Arrangement) -> Iterator[Arrangement]:
+    """Yield one partition with room for ever fewer jobs, which are still as good as any number."""
+    if at.processor_partitions == 1:
+        for most in range(min(at.multiprogramming, _MOST_ROOMS + 1) - 1, _LEAST_ROOMS - 1, -1):
+            yield replace(at, multiprogramming=most, max_running=min(at.max_running, most))
 
 
 def _choices(workload: Workload, p: float, d: float, jobs: int) -> Iterator[Classes]:

@@ -10,7 +10,7 @@ import pytest
 
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import RunTable, read_runs
-from qmodels.programs import fit_runs
+from qmodels.programs import compare_runs, fit_runs
 from tests.command import called as run
 
 #: A code on 1 to 4 nodes of 128 cores. On 16 nodes it took 144 s.
@@ -113,6 +113,17 @@ class TestTheColumnOfNodes:
     def test_has_no_more_nodes_than_processors(self):
         with pytest.raises(ModelError, match="16 nodes are more than the 8 processors"):
             learnt([2, 4, 8, 16], nodes=[1, 1, 16, 2])
+
+    def test_tells_runs_on_as_many_processors_apart(self):
+        """The first on one node and the first on two are two runs, as where they are numbered 1 and 2."""
+        p, nodes, seconds = (16, 32, 32, 64, 64), (1, 1, 2, 2, 4), np.array([100.0, 55.0, 51.0, 28.0, 26.0])
+        named = [learnt(p, seconds, nodes=nodes, repeat=repeat) for repeat in ([1] * 5, [1, 1, 2, 1, 2])]
+        far = [one.predict(256, 1) for one in named]
+        assert far[0].time_high[0] == far[1].time_high[0]
+        columns = {"program": "code", "phase": 1, "kind": "cpu", "p": p, "d": 1, "nodes": nodes}
+        before, after = (RunTable(pd.DataFrame(columns | {"seconds": by * seconds})) for by in (1.0, 1.1))
+        (whole,) = compare_runs(before, after).main
+        assert whole.ratio == pytest.approx(1.1)
 
     def test_is_not_there_where_nobody_gave_it(self):
         frame = pd.DataFrame({"p": nodes_of(1), "seconds": SECONDS}).assign(

@@ -19,7 +19,7 @@ from qmodels.programs.scaling.evidence import weigh
 from qmodels.programs.scaling.fitted import FittedComponent, FittedProgram
 from qmodels.programs.scaling.identifiability import Design
 from qmodels.programs.scaling.measured import measured_runs
-from qmodels.programs.scaling.pooling import Pooled, pooled
+from qmodels.programs.scaling.pooling import Pooled, pooled, whole_runs
 from qmodels.programs.scaling.posterior import Posterior, settled
 from qmodels.programs.scaling.sized import Sized, weigh_sizes, widened
 from qmodels.programs.scaling.sizes import WORK, Timed, fit_of_sizes, size_asked
@@ -216,7 +216,7 @@ def _fit_program(
         if p.size:
             called = names.get((number, kind), f"phase {number}")
             cliffs += [f"{called}: {text}." for text in steps(posterior, p, d, y)]
-    totals = _totals(frame, len(components), [WORK] if sized else [])
+    totals = whole_runs(frame)
     if sized:
         fit_of_totals = fit_of_sizes(totals, [one for _, _, one in parts], sized)
     else:
@@ -250,18 +250,11 @@ def _steady(frame: pd.DataFrame, scale: Scale) -> float:
     return max(0.0, math.log2(STEADY_NODES * scale.node / frame["p"].max())) if scale.inside else 0.0
 
 
-def _totals(frame: pd.DataFrame, bursts: int, more: list[str]) -> pd.DataFrame:
-    """Return the whole runs: of which every burst was timed, with their sums of seconds."""
-    frame = frame.assign(repeat=frame.get("repeat", 1))
-    whole = frame.groupby(["p", "d", *more, "repeat"])["seconds"].agg(["sum", "count"])
-    return whole[whole["count"] == bursts].reset_index()
-
-
 def _fit_of(whole: pd.DataFrame, components: list[FittedComponent]) -> tuple[Pooled, Array, Array] | None:
     """Return whole runs, the logarithm of the fit to each and its derivatives by the coefficients."""
     if whole.empty:
         return None
-    totals = pooled(*(whole[name].to_numpy(float) for name in ("p", "d", "sum")))
+    totals = pooled(*(whole[name].to_numpy(float) for name in ("p", "d", "seconds")))
     times = np.sum([c.posterior.seconds(totals.p, totals.d) for c in components], axis=0)
     return totals, np.log(times), _tangent(components, totals, times)
 

@@ -175,7 +175,7 @@ def fit_of_sizes(
     Parameters
     ----------
     whole : DataFrame
-        Columns p, d, work and sum.
+        Columns p, d, work and seconds.
     parts : sequence of Timed
         Runs of each burst.
     sized : sequence of Sized
@@ -183,7 +183,8 @@ def fit_of_sizes(
     """
     if whole.empty:
         return None
-    totals, cells, _ = pooled_cells(whole[["p", "d", WORK]].to_numpy(float).T, whole["sum"].to_numpy(float))
+    of_runs = whole[["p", "d", WORK]].to_numpy(float).T
+    totals, cells, _ = pooled_cells(of_runs, whole["seconds"].to_numpy(float))
     times, columns = np.zeros(totals.p.size), []
     for part, one in zip(parts, sized, strict=True):
         runs = part.pooled()

@@ -20,7 +20,7 @@ MEASURED = 144.0
 
 def learnt(p, seconds=SECONDS, *, kind="cpu", cores_per_node=None, **columns):
     frame = pd.DataFrame({"p": p, "seconds": seconds}).assign(
-        program="code", phase=1, kind=kind, d=1, **columns
+        **{"program": "code", "phase": 1, "kind": kind, "d": 1} | columns
     )
     (fitted,) = fit_runs(RunTable(frame), cores_per_node=cores_per_node).values()
     return fitted
@@ -91,6 +91,17 @@ class TestTheEdgeOfANode:
         assert any("slope" in text for text in flat.predict(64, 1).warnings)
         assert not any("slope" in text for text in steep.predict(64, 1).warnings)
         assert not any("slope" in text for text in flat.predict(8, 1).warnings)
+
+    @pytest.mark.thorough
+    def test_a_flat_last_step_is_that_on_the_disks_asked_for(self):
+        """One disk fills, four do not: what is said of one is nothing against four."""
+        p, d = np.repeat([1, 2, 4, 8], 2), np.tile([1, 4], 4)
+        fitted = learnt(p, np.where(d == 1, 20 + 8 / p, 80 / p), kind="io", d=d)
+        flat = [
+            [disks, any("slope" in text for text in fitted.predict(64, disks).warnings)]
+            for disks in (1, 4, 16)
+        ]
+        assert flat == [[1, True], [4, False], [16, False]]
 
 
 class TestTheColumnOfNodes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io.run_columns import unread_note
+from qmodels.io.run_columns import minutes_note, unread_note
 from qmodels.io.runs import read_runs
 from qmodels.io.subjects import read_subject
 from tests.command import called
@@ -112,11 +112,13 @@ def test_a_table_of_other_columns_is_told_how_it_is_read(tmp_path, header, offer
         read_runs(path)
 
 
-def test_times_that_may_be_minutes_are_read_with_a_remark(tmp_path):
+@pytest.mark.parametrize("name", ["wall_min", "wall min", "wallMin"])
+def test_times_that_may_be_minutes_are_read_with_a_remark(tmp_path, name):
     path = tmp_path / "runs.csv"
-    path.write_text("cores,wall_min\n1,62\n2,33\n4,18\n")
-    read = read_runs(path, columns={"p": "cores", "seconds": "wall_min"})
+    path.write_text(f"cores,{name}\n1,62\n2,33\n4,18\n")
+    read = read_runs(path, columns={"p": "cores", "seconds": name})
     assert any("If it is minutes, convert it" in each for each in read.notes)
+    assert not minutes_note([name, name.replace("min", "max").replace("Min", "Max")], [name])
 
 
 def test_a_phase_that_is_numbered_is_said_not_to_be_read():

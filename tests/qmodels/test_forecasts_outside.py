@@ -221,7 +221,7 @@ class TestWarnings:
         (fitted,) = fit_runs(measured(truth, grid, repeats=3, noise=0.02, rng=rng)).values()
         (said,) = fitted.cliffs
         # 60 % by truth, about the law of runs that count by their processors.
-        told = re.match(r"phase 1: from 10 processors on computation took (\d+) % longer", said)
+        told = re.match(r"phase 1 cpu: from 10 processors on it took (\d+) % longer", said)
         assert told
         assert 52 <= int(told[1]) <= 68
         assert "than the trend up to 8 predicts; probably a limit was reached" in said

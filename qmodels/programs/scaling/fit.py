@@ -214,8 +214,7 @@ def _fit_program(
             doubts.append(f"{component.label}: {doubt}")
         p, d, y = one.at(None if size is None else size.work)
         if p.size:
-            called = names.get((number, kind), f"phase {number}")
-            cliffs += [f"{called}: {text}." for text in steps(posterior, p, d, y)]
+            cliffs += [f"{component.label}: {text}." for text in steps(posterior, p, d, y)]
     totals = whole_runs(frame)
     if sized:
         fit_of_totals = fit_of_sizes(totals, [one for _, _, one in parts], sized)

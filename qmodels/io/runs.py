@@ -169,7 +169,8 @@ def _rows(
     cells, notes = counted_disks(file, cells, disks)
     runs = list(_runs(file, numbered_phases(file, cells, phases, kinds=columns.says_kinds())))
     if runs[0][1].phase_name:
-        runs, of_parts = parts_of_totals(runs)
+        counted = "phase" in columns.names and OPTIONAL not in columns.names
+        runs, of_parts = parts_of_totals(runs, counted=counted)
         notes += of_parts if columns.says_kinds() else (*of_parts, *kinds_note(runs))
     if columns.names:
         notes += unread_note(header, [row for _, row in lines], columns.read(header))

@@ -86,6 +86,23 @@ def test_a_phase_that_not_every_run_has_stays_in_the_rest(write):
     assert any("with io, which not every run has" in note for note in table.notes)
 
 
+def test_runs_that_the_order_of_rows_mixes_need_their_numbers(write):
+    """Of each run the parts add up; the first total in the table is that of the second run."""
+    rows = [
+        f"{p},{run},{timer},{run * s * 128 / p:g}"
+        for p in CORES
+        for run in (1, 2)
+        for timer, s in PARTS.items()
+    ]
+    rows += [f"{p},{run},total,{run * TOTAL * 128 / p:g}" for p in CORES for run in (2, 1)]
+    path = write("\n".join(["cores,run,timer,s", *rows]))
+    mixed, told = (read_runs(path, columns=LONG | more) for more in ({}, {"repeat": "run"}))
+    assert list(_phases(mixed)) == ["total"]
+    assert any("name the column of their numbers: repeat=NAME" in note for note in mixed.notes)
+    assert list(_phases(told)) == [*PARTS, "rest"]
+    assert not any("repeat=NAME" in note for note in told.notes)
+
+
 def test_phases_are_chosen_by_name_and_wrong_ones_named(write):
     path = write(_long(("total", TOTAL), *PARTS.items()))
     assert list(_phases(read_runs(path, columns=LONG, phases=["halo"]))) == ["halo"]

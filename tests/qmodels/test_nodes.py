@@ -121,6 +121,11 @@ class TestTheColumnOfNodes:
         with pytest.raises(TraceFormatError, match=r":4:nodes: must be a whole number"):
             read_runs(file)
 
+    @pytest.mark.thorough
+    def test_shows_how_large_a_node_is_where_no_run_filled_a_single_one(self):
+        """Two nodes had 256 processors: 128 still are on one, and the network is not theirs."""
+        assert learnt([32, 64, 256, 512], nodes=[1, 1, 2, 4]).node == 128
+
     def test_has_no_more_nodes_than_processors(self):
         with pytest.raises(ModelError, match="16 nodes are more than the 8 processors"):
             learnt([2, 4, 8, 16], nodes=[1, 1, 16, 2])

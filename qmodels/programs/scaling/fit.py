@@ -237,8 +237,7 @@ def _scale(frame: pd.DataFrame, cores_per_node: float | None, *, sized: bool) ->
     """Return what processors of a program are counted in: its fewest, and those of a node if known."""
     node = math.inf if cores_per_node is None else cores_per_node
     if cores_per_node is None and "nodes" in frame:
-        on_one = frame[frame["nodes"] == 1]["p"]
-        node = float(on_one.max() if len(on_one) else (frame["p"] / frame["nodes"]).max())
+        node = float((frame["p"] / frame["nodes"]).max())
     told = node < math.inf and not sized
     inside = frame["p"][frame["p"] <= node].nunique() > 1 if told else None
     return Scale(float(frame["p"].min()), node, inside)

@@ -229,6 +229,15 @@ class TestWarnings:
         assert said in fitted.table()
 
     @pytest.mark.thorough
+    @pytest.mark.parametrize(("odd", "seconds", "told"), [(2, 30.0, 0), (32, 8.0, 1)])
+    def test_name_no_cliff_after_the_first_number_which_alone_has_no_trend(self, rng, odd, seconds, told):
+        """Of disks, one and 14: 'from 14 disks on it took 79 % longer than the trend up to 1 predicts'."""
+        truth = {"cpu": lambda p, d: np.where(p == odd, seconds, 90 / p)}
+        runs = measured(truth, [(p, 1) for p in (2, 4, 8, 16, 32)], repeats=3, noise=0.01, rng=rng)
+        (fitted,) = fit_runs(runs, draws=100).values()
+        assert len(fitted.cliffs) == told
+
+    @pytest.mark.thorough
     def test_name_no_cliff_where_the_law_is_right(self):
         said = []
         for child in np.random.SeedSequence(12).spawn(8):

@@ -56,7 +56,7 @@ def steps(posterior: Posterior, p: Array, d: Array, seconds: Array) -> Iterator[
         for name, units in (("p", p), ("d", d))
         if name == "p" or posterior.kind == "io"
         for levels in [np.unique(units)]
-        for i in range(levels.size - 1)
+        for i in range(1, levels.size - 1)  # one number alone below has no trend
         # A step between a single run and the others is as well an outlier.
         if min(np.sum(units > levels[i]), np.sum(units <= levels[i])) >= 2
     ]

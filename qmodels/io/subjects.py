@@ -392,9 +392,13 @@ def _of_runs(
 def _of_all_runs(table: RunTable, cores_per_node: float | None) -> Subject:
     """All measured programs in equal parts."""
     fits = fit_runs(table, cores_per_node=cores_per_node)
-    said = f"{table.source} has {len(fits)} programs, taken in equal parts: {', '.join(fits)}."
+    said = [
+        f"{table.source} has {len(fits)} programs, taken in equal parts: {', '.join(fits)}.",
+        *table.notes,
+    ]
+    said += [f"{fit.name}: {text}" for fit in fits.values() for text in fit.warnings]
     mix = WorkloadMix([fit.program for fit in fits.values()], [1.0] * len(fits))
-    return Subject("runs", str(table.source), mix, (said,))
+    return Subject("runs", str(table.source), mix, tuple(said))
 
 
 def _of_trace(path: Path, chosen: TraceChoices, max_bytes: int | None) -> Subject:

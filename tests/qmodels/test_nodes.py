@@ -121,6 +121,12 @@ class TestTheColumnOfNodes:
         with pytest.raises(TraceFormatError, match=r":4:nodes: must be a whole number"):
             read_runs(file)
 
+    def test_of_more_nodes_than_processors_names_the_line(self, tmp_path):
+        file = tmp_path / "runs.csv"
+        file.write_text("p,n,s\n1,1,9\n2,4,5\n8,4,2\n", encoding="utf-8")
+        with pytest.raises(TraceFormatError, match=r":3:nodes: must be at most the 2 processors"):
+            read_runs(file, columns={"p": "p", "nodes": "n", "seconds": "s"})
+
     @pytest.mark.thorough
     def test_shows_how_large_a_node_is_where_no_run_filled_a_single_one(self):
         """Two nodes had 256 processors: 128 still are on one, and the network is not theirs."""

@@ -121,6 +121,18 @@ def test_times_that_may_be_minutes_are_read_with_a_remark(tmp_path, name):
     assert not minutes_note([name, name.replace("min", "max").replace("Min", "Max")], [name])
 
 
+def test_runs_numbered_alike_are_told_what_may_part_them(tmp_path):
+    """'Number repeated runs in a column repeat', where one was named."""
+    path = tmp_path / "runs.csv"
+    path.write_text("p,run,build,s\n1,1,gcc,9\n1,1,icc,8\n2,1,gcc,5\n4,1,gcc,3\n")
+    named = {"p": "p", "seconds": "s", "repeat": "run"}
+    with pytest.raises(
+        TraceFormatError, match=r"of line 2 again, with the same 'run'; name .* program=NAME"
+    ) as caught:
+        read_runs(path, columns=named)
+    assert caught.value.line == 3
+
+
 def test_a_phase_that_is_numbered_is_said_not_to_be_read():
     rows = [[phase, p, "5"] for phase in "12" for p in "12"]
     (note,) = unread_note(["phase", "p", "s"], rows, ["p", "s"])

@@ -218,3 +218,17 @@ class TestSpeedupWithoutARunOnOneProcessor:
         assert f"speedups stand {over}, the smallest run" in done.stderr
         assert (folder / "surface.html").read_text().count(over.capitalize()) == 1
         assert np.isfinite(float((folder / "surface.csv").read_text().splitlines()[1].split(",")[3]))
+
+
+@pytest.mark.thorough
+def test_programs_in_equal_parts_keep_what_was_said_of_their_table(write):
+    rows = [
+        f"{name},{phase},cpu,{p},1,{s / p}"
+        for name in ("a", "b")
+        for phase, s in (("solve", 80.0), ("total", 100.0))
+        for p in CORES
+    ]
+    path = write("\n".join(["program,phase,kind,p,d,seconds", *rows]))
+    said = read_subject(str(path), mixed=True).remarks
+    assert any("taken in equal parts: a, b" in each for each in said)
+    assert any("Program 'a': 'rest' is 'total' less solve." in each for each in said)

@@ -215,7 +215,10 @@ def _is_no_second(name: str, *, alone: bool) -> bool:
 
 
 def unread_note(
-    header: Sequence[str], rows: Sequence[Sequence[str]], read: Collection[str]
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    read: Collection[str],
+    allotment: Collection[str] = (),
 ) -> tuple[str, ...]:
     """Say which columns that are not read part runs on the same allotment: they may be other programs.
 
@@ -227,6 +230,9 @@ def unread_note(
         Their cells.
     read : collection of str
         Columns that are read.
+    allotment : collection of str
+        Those of them by which runs are told apart; columns of whole numbers that differ where these do not
+        (threads, but no number of the repeat) are named as well.
 
     Returns
     -------
@@ -240,11 +246,21 @@ def unread_note(
     'Not read: build (2 values). Runs on th'
     """
     values = {name: [row[place] for row in rows] for place, name in enumerate(header) if name not in read}
+    places = [place for place, name in enumerate(header) if name in allotment]
+    runs = [tuple(row[place] for place in places) for row in rows]
     parting = {
         name: kinds
         for name, cells in values.items()
         if 1 < (kinds := len(set(cells))) <= len(rows) // 2
-        and (name in COLUMNS or any(not _is_number(cell) for cell in cells))
+        and (
+            name in COLUMNS
+            or any(not _is_number(cell) for cell in cells)
+            or (
+                all(map(str.isdecimal, cells))
+                and _letters(name) not in _USUAL["repeat"]
+                and len(set(zip(runs, cells, strict=True))) > len(set(runs)) > 1
+            )
+        )
     }
     if not parting:
         return ()

@@ -173,7 +173,8 @@ def _rows(
         runs, of_parts = parts_of_totals(runs, counted=counted)
         notes += of_parts if columns.says_kinds() else (*of_parts, *kinds_note(runs))
     if columns.names:
-        notes += unread_note(header, [row for _, row in lines], columns.read(header))
+        told = [name for key, name in columns.names.items() if key not in ("seconds", OPTIONAL)]
+        notes += unread_note(header, [row for _, row in lines], columns.read(header), told)
         notes += minutes_note(header, columns.parts(header))
     whole = all(run.phase_name.lower() in ("", *TOTALS) for _, run in runs)
     return runs, (*columns.notes(whole=whole), *notes)

@@ -133,6 +133,19 @@ def test_runs_numbered_alike_are_told_what_may_part_them(tmp_path):
     assert caught.value.line == 3
 
 
+def test_threads_that_part_runs_on_the_same_processors_are_said_not_to_be_read(tmp_path):
+    """The nodes go with the processors, and a number of the run parts nothing."""
+    path = tmp_path / "runs.csv"
+    rows = [f"{p},{p // 16},{t},{run},{t + 400 / p}" for p in (16, 32, 64) for t in (1, 2) for run in (1, 2)]
+    path.write_text("\n".join(["p,nodes,threads,run,s", *rows]))
+    (said,) = (
+        note for note in read_runs(path, columns={"p": "p", "seconds": "s"}).notes if "Not read" in note
+    )
+    assert said.startswith("Not read: threads (2 values). Runs on the same allotment count as repeats")
+    named = {"p": "p", "seconds": "s", "program": "threads"}
+    assert not any("Not read" in note for note in read_runs(path, columns=named).notes)
+
+
 def test_a_phase_that_is_numbered_is_said_not_to_be_read():
     rows = [[phase, p, "5"] for phase in "12" for p in "12"]
     (note,) = unread_note(["phase", "p", "s"], rows, ["p", "s"])

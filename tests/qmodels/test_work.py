@@ -12,6 +12,7 @@ from qmodels.io.runs import RunTable, read_runs
 from qmodels.programs import fit_runs
 from qmodels.programs.comparison import compare_runs
 from qmodels.programs.scaling import sized
+from qmodels.programs.scaling.sizes import Size
 from tests.command import called
 
 
@@ -61,6 +62,12 @@ def test_a_size_beyond_the_runs_is_less_sure_and_says_so():
     assert near.mark[0] == "measured"
     assert far.mark[0] == "interpolated"
     assert any("3 doublings outside of the runs" in text for text in far.warnings)
+
+
+@pytest.mark.parametrize(("work", "far"), [(2000.0, "1 doubling"), (3000.0, "1.6 doublings")])
+def test_a_size_says_how_far_beyond_the_runs_it_lies(work, far):
+    (said,) = Size(work, 100.0, 1000.0, True, False, 3).warnings()
+    assert said == f"work {work:g} lies {far} outside of the runs, which had 100 to 1000"
 
 
 def test_weak_runs_alone_say_that_other_sizes_are_assumed():

@@ -10,7 +10,17 @@ import typer
 from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, print_json
 from qmodels.commands.options import MaxBytes
-from qmodels.commands.trace_options import Columns, Events, Gap, Module, OnDisks, event_choices
+from qmodels.commands.trace_options import (
+    Columns,
+    DiskCounts,
+    Events,
+    Gap,
+    Module,
+    OnDisks,
+    Phases,
+    event_choices,
+)
+from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +62,11 @@ def _compare(
     ] = None,
     as_json: AsJson = False,
     columns: Columns = None,
+    phases: Phases = None,
+    disks: Annotated[
+        str | None, typer.Option(help="The word for disks, where tables of runs have such, whose runs count.")
+    ] = None,
+    disk_counts: DiskCounts = None,
     gap: Gap = None,
     on_disks: OnDisks = None,
     module: Module = None,
@@ -64,6 +79,7 @@ def _compare(
 
     For example: qmodels compare old.csv new.csv --fail-if "slowdown > 5% with 95%"
     """
+    from qmodels.commands.disk_words import run_words, said_disks
     from qmodels.commands.options import column_map, pair
     from qmodels.commands.progress import progress_shown
     from qmodels.io.outputs import claim_output
@@ -72,15 +88,24 @@ def _compare(
 
     # What the options say is checked before anything is read.
     limits = [Limit.parse(text) for text in fail_if or ()]
-    at = pair("--target", target)
+    said = said_disks(disks, target, disk_counts)
+    if said.disks is not None:
+        raise ModelError("--disks takes a word of the tables; runs on other numbers of disks are told apart")
+    at = pair("--target", said.target)
     named = column_map("--columns", columns)
     if output is not None:
         claim_output(output)
-    disks = None if on_disks is None else float(on_disks)
-    choices = TraceChoices(gap, disks=disks, module=module, events=event_choices(event))
+    traced = None if on_disks is None else float(on_disks)
+    choices = TraceChoices(gap, disks=traced, module=module, events=event_choices(event))
     with progress_shown() as progress:
         tables, remarks = read_tables_of_runs(
-            old, new, choices=choices, max_bytes=max_bytes, progress=progress, columns=named
+            old,
+            new,
+            choices=choices,
+            max_bytes=max_bytes,
+            progress=progress,
+            columns=named,
+            words=run_words(phases, said),
         )
     answers.remarks(remarks)
     found = compare_runs(*tables, program=program, target=at, level=level)

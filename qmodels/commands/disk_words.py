@@ -1,4 +1,4 @@
-"""Options of `qmodels surface` that say disks in words, such as ``striped``."""
+"""Options that say disks and phases of tables of runs in words, such as ``striped``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from qmodels.commands.options import column_map
 from qmodels.errors import ModelError
-from qmodels.io.run_words import Disks, is_word
+from qmodels.io.run_words import Disks, RunWords, is_word
 
 
 class SaidDisks(NamedTuple):
@@ -64,6 +64,25 @@ def said_disks(disks: str | None, target: str | None, counts: str | None) -> Sai
         None if target is None else f"{processors},{number.get(on.strip(), on)}",
         number,
     )
+
+
+def run_words(phases: str | None, said: SaidDisks) -> RunWords:
+    """Return what the reader of runs is told of the words of a table.
+
+    Parameters
+    ----------
+    phases : str or None
+        The option `--phases`, as given.
+    said : SaidDisks
+        What is said of disks.
+
+    Examples
+    --------
+    >>> run_words("io, comm", said_disks("striped", None, None))
+    RunWords(phases=('io', 'comm'), disks='striped')
+    """
+    named = None if phases is None else tuple(filter(None, (part.strip() for part in phases.split(","))))
+    return RunWords(named, said.of_runs)
 
 
 def _counts(text: str | None) -> dict[str, int] | None:

@@ -11,7 +11,16 @@ from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, print_json, with_changes
 from qmodels.commands.options import MaxBytes
 from qmodels.commands.set_option import SetOption, say_changes
-from qmodels.commands.trace_options import Columns, Events, Gap, Module, OnDisks, event_choices
+from qmodels.commands.trace_options import (
+    Columns,
+    DiskCounts,
+    Events,
+    Gap,
+    Module,
+    OnDisks,
+    Phases,
+    event_choices,
+)
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -45,16 +54,8 @@ def _surface(
         str | None,
         typer.Option(help="Numbers of disks, such as 1,2,4; or 1-32; or the word that a table of runs has."),
     ] = None,
-    disk_counts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORD=N,...",
-            help="Disks that the words of a table of runs stand for: striped=48,unstriped=1.",
-        ),
-    ] = None,
-    phases: Annotated[
-        str | None, typer.Option(help="Of measured runs with phases by name: which are added up, as io,comm.")
-    ] = None,
+    disk_counts: DiskCounts = None,
+    phases: Phases = None,
     budget: Annotated[float | None, typer.Option(help="What may be spent on an allotment.")] = None,
     processor_price: Annotated[float, typer.Option(help="Price of a processor.")] = 1.0,
     disk_price: Annotated[float, typer.Option(help="Price of a disk.")] = 1.0,
@@ -114,13 +115,12 @@ def _surface(
         return
     if source is None:
         raise ModelError("name a file or a profile; qmodels surface --list lists the profiles")
-    from qmodels.commands.disk_words import said_disks
+    from qmodels.commands.disk_words import run_words, said_disks
     from qmodels.commands.options import column_map, numbers, pair, ranges
     from qmodels.commands.progress import at_work, progress_shown
     from qmodels.commands.surface_answer import answer
     from qmodels.commands.surface_text import text
     from qmodels.io.outputs import claim_output
-    from qmodels.io.run_words import RunWords
     from qmodels.io.settings import parse_settings
     from qmodels.io.subjects import read_subject
 
@@ -154,7 +154,7 @@ def _surface(
             columns=named,
             cores_per_node=cores_per_node,
             work=work,
-            words=RunWords(None if phases is None else tuple(_names(phases)), said.of_runs),
+            words=run_words(phases, said),
         )
     if rivals and subject.fit is None:
         raise ModelError("--rivals puts simple forms through measured runs; give a table of runs (CSV)")
@@ -200,10 +200,6 @@ def _choices(
         raise ModelError("--run-on and --on-disks both say the disks; give one of them")
     disks = on[1] if on_disks is None else float(on_disks)
     return TraceChoices(gap, on[0], disks, io_law, cpu_law, module, event_choices(event))
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _only_disks(subject: Subject) -> int:

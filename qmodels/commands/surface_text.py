@@ -46,9 +46,13 @@ def _rivals(found: Answer) -> str:
     names = ("p", "forecast", "from", "to", *found.rivals, "measured")
     widths = [7, 10, 10, 10, *(max(10, len(name) + 2) for name in found.rivals), 10]
     columns = ["processors", "time", "time_low", "time_high", *found.rivals, "measured_time"]
-    disks = counted(found.beside.disks[0], "disk")
+    size = None if found.subject.fit is None else found.subject.fit.size
+    runs = "" if size is None else f" of work {size.work:.6g}"
+    runs += f" on {counted(found.beside.disks[0], 'disk')}"
+    if np.isnan(list(found.rivals.values())).all():
+        return f"no simple forms: the runs{runs} are on fewer than two numbers of processors"
     lines = [
-        f"seconds by simple forms through the runs on {disks}, beside the forecast",
+        f"seconds by simple forms through the runs{runs}, beside the forecast",
         "".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True)),
     ]
     for row in rows[columns].astype(object).where(rows[columns].notna(), None).itertuples(index=False):

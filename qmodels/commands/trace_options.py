@@ -41,6 +41,19 @@ Columns = Annotated[
     ),
 ]
 
+DiskCounts = Annotated[
+    str | None,
+    typer.Option(
+        "--disk-counts",
+        metavar="WORD=N,...",
+        help="Disks that the words of a table of runs stand for: striped=48,unstriped=1.",
+    ),
+]
+Phases = Annotated[
+    str | None,
+    typer.Option("--phases", help="Of measured runs with phases by name: which are added up, as io,comm."),
+]
+
 
 def event_choices(options: list[str] | None) -> tuple[tuple[str, str], ...]:
     """Check the options `--event` and give them as pairs."""

@@ -60,12 +60,13 @@ _USUAL = {
 }
 
 _SHORT = "[mµun]s|[mun]?secs?|[mu]secs?|mins?|h|hrs?|days?|d"
-#: Names of columns of times that are not in seconds: ``time_ms``, ``walltime [min]``, ``elapsed in hours``.
-_MINUTES = re.compile(r"(?P<what>.*)_min$", re.IGNORECASE)
+#: Names of columns that may hold minutes: ``wall_min``, ``wall min``, ``wallMin``.
+_MINUTES = re.compile(r"(?P<what>.*?)((?i:[_ .-]min)|(?<=[a-z])Min)$")
 #: Names beside which such a column holds the least, not minutes.
-_SPREAD = ("_max", "_mean", "_avg", "_median")
+_SPREAD = ("max", "mean", "avg", "median")
+#: Names of columns of times that are not in seconds: ``time_ms``, ``walltime [min]``, ``elapsed in hours``.
 _OTHER_UNIT = re.compile(
-    rf"[(\[] *(?!s(ec)?s? *[)\]])({_SHORT}|\w+seconds|minutes|hours) *[)\]]| in ({_SHORT})$"
+    rf"[(\[] *(?!s(ec)?s? *[)\]])(m|{_SHORT}|\w+seconds|minutes|hours) *[)\]]| in ({_SHORT})$|/ *mins?$"
     r"|_([mun]s|[mun]secs?|hrs?)$|(milli|micro|nano)s|(^|[_ ])(minutes|hours|days)$",
     re.IGNORECASE,
 )
@@ -79,6 +80,8 @@ _SUMMARIES = frozenset({"mean", "avg", "average", "median", "min", "max", "std",
 #: Names of what grows as a program gets faster.
 _RATE = re.compile(r"speed[ _-]?up|efficiency|flops|throughput|bandwidth", re.IGNORECASE)
 _A_SECOND = re.compile(r"(/|per[ _-]?) *s(ec(ond)?)?$", re.IGNORECASE)
+#: A time over its unit, as in tables of physics: ``t/s``.
+_TIME_IN_SECONDS = re.compile(rf"(.*[^a-z])?({'|'.join(sorted(_TIMES))}) */ *s(ec)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -192,6 +195,8 @@ class RunColumns:
 
 def _is_no_second(name: str, *, alone: bool) -> bool:
     """Return whether a column is by its name not in seconds; of several that are joined, not by one word."""
+    if _TIME_IN_SECONDS.fullmatch(name):
+        return False
     if _OTHER_UNIT.search(name) or _A_SECOND.search(name):
         return True
     words = re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
@@ -210,7 +215,10 @@ def _is_no_second(name: str, *, alone: bool) -> bool:
 
 
 def unread_note(
-    header: Sequence[str], rows: Sequence[Sequence[str]], read: Collection[str]
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    read: Collection[str],
+    allotment: Collection[str] = (),
 ) -> tuple[str, ...]:
     """Say which columns that are not read part runs on the same allotment: they may be other programs.
 
@@ -222,6 +230,9 @@ def unread_note(
         Their cells.
     read : collection of str
         Columns that are read.
+    allotment : collection of str
+        Those of them by which runs are told apart; columns of whole numbers that differ where these do not
+        (threads, but no number of the repeat) are named as well.
 
     Returns
     -------
@@ -235,11 +246,21 @@ def unread_note(
     'Not read: build (2 values). Runs on th'
     """
     values = {name: [row[place] for row in rows] for place, name in enumerate(header) if name not in read}
+    places = [place for place, name in enumerate(header) if name in allotment]
+    runs = [tuple(row[place] for place in places) for row in rows]
     parting = {
         name: kinds
         for name, cells in values.items()
         if 1 < (kinds := len(set(cells))) <= len(rows) // 2
-        and (name in COLUMNS or any(not _is_number(cell) for cell in cells))
+        and (
+            name in COLUMNS
+            or any(not _is_number(cell) for cell in cells)
+            or (
+                all(map(str.isdecimal, cells))
+                and _letters(name) not in _USUAL["repeat"]
+                and len(set(zip(runs, cells, strict=True))) > len(set(runs)) > 1
+            )
+        )
     }
     if not parting:
         return ()
@@ -268,18 +289,22 @@ def minutes_note(header: Sequence[str], read: Sequence[str]) -> tuple[str, ...]:
     >>> minutes_note(["np", "t_min", "t_max"], ["np", "t_min"])
     ()
     """
-    others = {name.lower() for name in header}
+    others = {_letters(name) for name in header}
     unsure = [
         name
         for name in read
         if (found := _MINUTES.match(name))
-        and not any(found["what"].lower() + end in others for end in _SPREAD)
+        and not any(_letters(found["what"]) + end in others for end in _SPREAD)
     ]
     return tuple(
         f"{name[:40]} is taken for seconds, the least of several runs. If it is minutes, convert it, and its "
         f"name."
         for name in unsure
     )
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalpha, name.lower()))
 
 
 def _is_number(cell: str) -> bool:
@@ -292,7 +317,7 @@ def _is_number(cell: str) -> bool:
 
 def _offer(header: Sequence[str]) -> str:
     """Say how another table is read, with its own columns where they can be guessed."""
-    letters = {name: "".join(filter(str.isalpha, name.lower())) for name in header}
+    letters = {name: _letters(name) for name in header}
     chosen = {
         key: next((name for name in header if letters[name] in usual), None) for key, usual in _USUAL.items()
     }

@@ -265,7 +265,7 @@ def _kind_of(name: str) -> str:
 
 
 def parts_of_totals(
-    runs: Sequence[tuple[int, MeasuredRun]],
+    runs: Sequence[tuple[int, MeasuredRun]], *, counted: bool = False
 ) -> tuple[list[tuple[int, MeasuredRun]], tuple[str, ...]]:
     """Return runs whose phases add up: of a total and its parts the parts and a rest, or the total alone.
 
@@ -273,6 +273,8 @@ def parts_of_totals(
     ----------
     runs : sequence of (int, MeasuredRun)
         Each with the number of its line.
+    counted : bool
+        Whether repeats were counted in the order of the rows, which may mix the phases of several runs.
 
     Returns
     -------
@@ -292,6 +294,11 @@ def parts_of_totals(
         if len(totals) == 1 and len(names) > 1:
             parted, note = _split_total(program, own, totals[0])
             notes.append(note)
+            if counted and parted[0][1].phase_name == totals[0] and any(run.repeat > 1 for _, run in own):
+                notes.append(
+                    "Repeats were counted in the order of the rows: where that mixes the phases of several "
+                    "runs, name the column of their numbers: repeat=NAME."
+                )
             found += parted
         else:
             found += own

@@ -167,29 +167,35 @@ def _rows(
     if not cells:
         raise TraceFormatError(file, "has a header but no run")
     cells, notes = counted_disks(file, cells, disks)
-    runs = list(_runs(file, numbered_phases(file, cells, phases, kinds=columns.says_kinds())))
+    runs = list(_runs(file, numbered_phases(file, cells, phases, kinds=columns.says_kinds()), columns))
     if runs[0][1].phase_name:
-        runs, of_parts = parts_of_totals(runs)
+        counted = "phase" in columns.names and OPTIONAL not in columns.names
+        runs, of_parts = parts_of_totals(runs, counted=counted)
         notes += of_parts if columns.says_kinds() else (*of_parts, *kinds_note(runs))
     if columns.names:
-        notes += unread_note(header, [row for _, row in lines], columns.read(header))
+        told = [name for key, name in columns.names.items() if key not in ("seconds", OPTIONAL)]
+        notes += unread_note(header, [row for _, row in lines], columns.read(header), told)
         notes += minutes_note(header, columns.parts(header))
     whole = all(run.phase_name.lower() in ("", *TOTALS) for _, run in runs)
     return runs, (*columns.notes(whole=whole), *notes)
 
 
-def _runs(file: str, cells: Sequence[tuple[int, dict[str, str]]]) -> Iterator[tuple[int, MeasuredRun]]:
+def _runs(
+    file: str, cells: Sequence[tuple[int, dict[str, str]]], columns: RunColumns
+) -> Iterator[tuple[int, MeasuredRun]]:
     """Yield the run of each row, no run twice."""
     first_line: dict[tuple[Any, ...], int] = {}
+    way_out = f"; number repeated runs in a column '{OPTIONAL}'"
+    if OPTIONAL in columns.names:
+        way_out = (
+            f", with the same {columns.names[OPTIONAL][:40]!r}; name the column that parts them, such as "
+            f"program=NAME or phase=NAME, or leave {OPTIONAL}= out"
+        )
     for line, fields in cells:
         run = _run(file, line, fields)
         key = run[:5] + run[6:]
         if key in first_line:
-            raise TraceFormatError(
-                file,
-                f"the run of line {first_line[key]} again; number repeated runs in a column '{OPTIONAL}'",
-                line=line,
-            )
+            raise TraceFormatError(file, f"the run of line {first_line[key]} again{way_out}", line=line)
         first_line[key] = line
         yield line, run
 
@@ -246,11 +252,14 @@ def _run(file: str, line: int, fields: dict[str, str]) -> MeasuredRun:
             raise refuse(field, f"must be a decimal number{point} from {SHORTEST:g} to {LONGEST:g}")
         return number
 
+    phase, p = whole("phase"), whole("p")
+    if NODES in fields and whole(NODES) > p:
+        raise refuse(NODES, f"must be at most the {p} processors of the run")
     return MeasuredRun(
         name,
-        whole("phase"),
+        phase,
         fields["kind"],
-        whole("p"),
+        p,
         whole("d"),
         decimal("seconds"),
         whole(OPTIONAL) if OPTIONAL in fields else 1,

@@ -251,6 +251,7 @@ def read_tables_of_runs(
     max_bytes: int | None = None,
     progress: Progress = no_progress,
     columns: Mapping[str, str] | None = None,
+    words: RunWords | None = None,
 ) -> tuple[list[RunTable], list[str]]:
     """Read measured runs out of tables or folders of traces, and what there is to say about them.
 
@@ -262,6 +263,9 @@ def read_tables_of_runs(
         If the choices do not go with the input: a table says all by itself.
     """
     folders = [path for path in given if os.path.isdir(path)]
+    words = words or RunWords()
+    for path in folders:
+        words.check_unused(str(path))
     if choices != TraceChoices() and not folders:
         raise ModelError("--gap, --on-disks, --module and --event go with folders of traces only")
     traced = dict(
@@ -277,7 +281,12 @@ def read_tables_of_runs(
     )
     if len(set(folders)) < len(folders):
         raise ModelError(f"{folders[0]} is given twice; there is nothing to compare")
-    tables = [traced[path].table if path in traced else read_runs(path, columns=columns) for path in given]
+    tables = [
+        traced[path].table
+        if path in traced
+        else read_runs(path, columns=columns, phases=words.phases, disks=words.disks)
+        for path in given
+    ]
     several = len(given) > 1
     remarks = [
         f"{path}: {said}" if several else said for path, each in traced.items() for said in each.remarks
@@ -383,9 +392,13 @@ def _of_runs(
 def _of_all_runs(table: RunTable, cores_per_node: float | None) -> Subject:
     """All measured programs in equal parts."""
     fits = fit_runs(table, cores_per_node=cores_per_node)
-    said = f"{table.source} has {len(fits)} programs, taken in equal parts: {', '.join(fits)}."
+    said = [
+        f"{table.source} has {len(fits)} programs, taken in equal parts: {', '.join(fits)}.",
+        *table.notes,
+    ]
+    said += [f"{fit.name}: {text}" for fit in fits.values() for text in fit.warnings]
     mix = WorkloadMix([fit.program for fit in fits.values()], [1.0] * len(fits))
-    return Subject("runs", str(table.source), mix, (said,))
+    return Subject("runs", str(table.source), mix, tuple(said))
 
 
 def _of_trace(path: Path, chosen: TraceChoices, max_bytes: int | None) -> Subject:

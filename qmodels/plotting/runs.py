@@ -40,6 +40,10 @@ class Fitted(Protocol):
         """Shown in the title."""
 
     @property
+    def size(self) -> Any:
+        """Of the problem that it is forecast for, with `work`; None where all runs were of one."""
+
+    @property
     def allotments(self) -> NDArray[np.float64]:
         """The distinct (p, d) of the runs, shape (k, 2)."""
 
@@ -161,7 +165,8 @@ def fitted_times(
     # Beside the axes: within, some program's curves run through every corner.
     set_legend(ax, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     notes = f"fitted, with {100 * level:g} % bands for one run; dots: measured; dashed: extrapolated"
-    set_title(ax, fitted.name, notes)
+    size = "" if fitted.size is None else f", work {fitted.size.work:.6g}"
+    set_title(ax, f"{fitted.name}{size}", notes)
     return ax
 
 

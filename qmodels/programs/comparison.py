@@ -15,6 +15,7 @@ from phasefit.records import Record, Result
 from qmodels.errors import ModelError
 from qmodels.programs.releases import MeasuredRuns, matched_programs, with_common_phases
 from qmodels.programs.scaling import fit_runs
+from qmodels.programs.scaling.pooling import whole_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -324,7 +325,7 @@ def compare_runs(
     remarks: list[str] = []
     for name, old_runs, new_runs in matched_programs(old, new, program):
         before, after, names = with_common_phases(name, old_runs, new_runs)
-        whole = _differences(_whole_runs(before), _whole_runs(after))
+        whole = _differences(whole_runs(before), whole_runs(after))
         if target is not None and target not in whole.cells:
             changes.append(_change_of_forecasts(name, before, after, target, level))
             remarks.append(
@@ -401,13 +402,6 @@ def _logs_by_allotment(frame: pd.DataFrame) -> dict[tuple[float, float], Array]:
     cells = frame[["p", "d"]].to_numpy(float)
     logs = np.log(frame["seconds"].to_numpy(float))
     return {(float(p), float(d)): logs[np.all(cells == (p, d), axis=1)] for p, d in np.unique(cells, axis=0)}
-
-
-def _whole_runs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Seconds of whole runs; a run in which a burst is missing is left out."""
-    grouped = frame.groupby(["p", "d", "repeat"])["seconds"].agg(["sum", "count"]).reset_index()
-    bursts = len(frame[["phase", "kind"]].drop_duplicates())
-    return grouped[grouped["count"] == bursts].rename(columns={"sum": "seconds"})
 
 
 def _change_of_forecasts(

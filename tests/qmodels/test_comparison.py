@@ -301,6 +301,28 @@ class TestTheCommand:
         verdicts = {each["part"]: each["verdict"] for each in record["limits"]}
         assert verdicts == {"phase 1 io": "kept", "phase 1 cpu": "broken", "phase 2 cpu": "broken"}
 
+    def test_takes_the_options_that_a_refusal_of_words_names(self, tmp_path):
+        lines = [
+            f"{p},{disks},{phase},{scale * 9 / p * by}"
+            for p in (1, 2, 4, 8)
+            for disks, scale in (("striped", 1), ("unstriped", 3))
+            for phase, by in (("dump", 1.0), ("solve", 1.01), ("total", 2.5))
+        ]
+        table = tmp_path / "runs.csv"
+        table.write_text("\n".join(["p,d,phase,s", *lines]), encoding="utf-8")
+        words = (table, table, "--columns", "p=p,d=d,phase=phase,seconds=s")
+        refused = called("compare", *words)
+        assert refused.returncode == 3
+        assert "--disks 'striped'" in refused.stderr
+        assert "--disk-counts striped=N" in refused.stderr
+        counts = ("--disk-counts", "striped=48,unstriped=1")
+        counted = called("compare", *words, *counts, "--phases", "dump,solve")
+        assert "whole program on 8 x 48" in counted.stdout
+        assert "total" not in counted.stdout
+        chosen = called("compare", *words, "--disks", "striped", "--target", "8,striped")
+        assert "whole program on 8 x 1" in chosen.stdout
+        assert "takes a word" in called("compare", *words, "--disks", "4").stderr
+
     @pytest.mark.thorough
     def test_writes_a_table_and_a_figure(self, files, tmp_path):
         done = called("compare", *files, "-o", tmp_path / "out")

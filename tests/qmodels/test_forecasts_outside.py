@@ -221,12 +221,21 @@ class TestWarnings:
         (fitted,) = fit_runs(measured(truth, grid, repeats=3, noise=0.02, rng=rng)).values()
         (said,) = fitted.cliffs
         # 60 % by truth, about the law of runs that count by their processors.
-        told = re.match(r"phase 1: from 10 processors on computation took (\d+) % longer", said)
+        told = re.match(r"phase 1 cpu: from 10 processors on it took (\d+) % longer", said)
         assert told
         assert 52 <= int(told[1]) <= 68
         assert "than the trend up to 8 predicts; probably a limit was reached" in said
         assert said in fitted.predict(64, 1).warnings
         assert said in fitted.table()
+
+    @pytest.mark.thorough
+    @pytest.mark.parametrize(("odd", "seconds", "told"), [(2, 30.0, 0), (32, 8.0, 1)])
+    def test_name_no_cliff_after_the_first_number_which_alone_has_no_trend(self, rng, odd, seconds, told):
+        """Of disks, one and 14: 'from 14 disks on it took 79 % longer than the trend up to 1 predicts'."""
+        truth = {"cpu": lambda p, d: np.where(p == odd, seconds, 90 / p)}
+        runs = measured(truth, [(p, 1) for p in (2, 4, 8, 16, 32)], repeats=3, noise=0.01, rng=rng)
+        (fitted,) = fit_runs(runs, draws=100).values()
+        assert len(fitted.cliffs) == told
 
     @pytest.mark.thorough
     def test_name_no_cliff_where_the_law_is_right(self):

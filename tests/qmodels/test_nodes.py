@@ -10,7 +10,7 @@ import pytest
 
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import RunTable, read_runs
-from qmodels.programs import fit_runs
+from qmodels.programs import compare_runs, fit_runs
 from tests.command import called as run
 
 #: A code on 1 to 4 nodes of 128 cores. On 16 nodes it took 144 s.
@@ -20,7 +20,7 @@ MEASURED = 144.0
 
 def learnt(p, seconds=SECONDS, *, kind="cpu", cores_per_node=None, **columns):
     frame = pd.DataFrame({"p": p, "seconds": seconds}).assign(
-        program="code", phase=1, kind=kind, d=1, **columns
+        **{"program": "code", "phase": 1, "kind": kind, "d": 1} | columns
     )
     (fitted,) = fit_runs(RunTable(frame), cores_per_node=cores_per_node).values()
     return fitted
@@ -92,6 +92,17 @@ class TestTheEdgeOfANode:
         assert not any("slope" in text for text in steep.predict(64, 1).warnings)
         assert not any("slope" in text for text in flat.predict(8, 1).warnings)
 
+    @pytest.mark.thorough
+    def test_a_flat_last_step_is_that_on_the_disks_asked_for(self):
+        """One disk fills, four do not: what is said of one is nothing against four."""
+        p, d = np.repeat([1, 2, 4, 8], 2), np.tile([1, 4], 4)
+        fitted = learnt(p, np.where(d == 1, 20 + 8 / p, 80 / p), kind="io", d=d)
+        flat = [
+            [disks, any("slope" in text for text in fitted.predict(64, disks).warnings)]
+            for disks in (1, 4, 16)
+        ]
+        assert flat == [[1, True], [4, False], [16, False]]
+
 
 class TestTheColumnOfNodes:
     def test_is_read_from_a_table(self, tmp_path):
@@ -110,9 +121,31 @@ class TestTheColumnOfNodes:
         with pytest.raises(TraceFormatError, match=r":4:nodes: must be a whole number"):
             read_runs(file)
 
+    def test_of_more_nodes_than_processors_names_the_line(self, tmp_path):
+        file = tmp_path / "runs.csv"
+        file.write_text("p,n,s\n1,1,9\n2,4,5\n8,4,2\n", encoding="utf-8")
+        with pytest.raises(TraceFormatError, match=r":3:nodes: must be at most the 2 processors"):
+            read_runs(file, columns={"p": "p", "nodes": "n", "seconds": "s"})
+
+    @pytest.mark.thorough
+    def test_shows_how_large_a_node_is_where_no_run_filled_a_single_one(self):
+        """Two nodes had 256 processors: 128 still are on one, and the network is not theirs."""
+        assert learnt([32, 64, 256, 512], nodes=[1, 1, 2, 4]).node == 128
+
     def test_has_no_more_nodes_than_processors(self):
         with pytest.raises(ModelError, match="16 nodes are more than the 8 processors"):
             learnt([2, 4, 8, 16], nodes=[1, 1, 16, 2])
+
+    def test_tells_runs_on_as_many_processors_apart(self):
+        """The first on one node and the first on two are two runs, as where they are numbered 1 and 2."""
+        p, nodes, seconds = (16, 32, 32, 64, 64), (1, 1, 2, 2, 4), np.array([100.0, 55.0, 51.0, 28.0, 26.0])
+        named = [learnt(p, seconds, nodes=nodes, repeat=repeat) for repeat in ([1] * 5, [1, 1, 2, 1, 2])]
+        far = [one.predict(256, 1) for one in named]
+        assert far[0].time_high[0] == far[1].time_high[0]
+        columns = {"program": "code", "phase": 1, "kind": "cpu", "p": p, "d": 1, "nodes": nodes}
+        before, after = (RunTable(pd.DataFrame(columns | {"seconds": by * seconds})) for by in (1.0, 1.1))
+        (whole,) = compare_runs(before, after).main
+        assert whole.ratio == pytest.approx(1.1)
 
     def test_is_not_there_where_nobody_gave_it(self):
         frame = pd.DataFrame({"p": nodes_of(1), "seconds": SECONDS}).assign(

@@ -23,7 +23,7 @@ def test_an_odd_table_is_refused_or_read_rightly(accident, tmp_path):
     assert changed
 
 
-OTHERS = ["time_ms", "walltime [min]", "elapsed (us)", "t in hours", "milliseconds"]
+OTHERS = ["time_ms", "walltime [min]", "elapsed (us)", "t in hours", "milliseconds", "time/min", "wall (m)"]
 MORE = [
     "time ms",
     "time/ms",
@@ -48,7 +48,8 @@ def test_a_column_in_another_unit_is_refused_by_its_name(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["time_s", "Time (seconds)", "t [sec]", "items", "per-ns", "t_min", "s/day", "time_p50", "h"]
+    "name",
+    ["time_s", "Time (seconds)", "t [sec]", "items", "per-ns", "t_min", "s/day", "time_p50", "h", "T / s"],
 )
 def test_other_names_of_columns_are_not(tmp_path, name):
     path = tmp_path / "runs.csv"

@@ -58,6 +58,13 @@ class TestFittedTimes:
         assert shown == pytest.approx(known.predict(p, 2.0, 0.8).time.filled(-1.0))
         assert (p.min(), p.max()) == pytest.approx((1, 32))
 
+    @pytest.mark.thorough
+    def test_of_runs_of_several_sizes_say_of_which(self):
+        rows = [("solver", 1, "cpu", p, 1, w * 90 / p, w) for p in (1, 2, 4) for w in (1, 2)]
+        table = RunTable(pd.DataFrame(rows, columns=[*COLUMNS, "work"]))
+        ax = fitted_times(fit_runs(table, work=1.5, draws=200)["solver"])
+        assert "solver, work 1.5\n" in ax.get_title()
+
     def test_have_the_band_that_the_fit_predicts(self, known):
         (band,) = fitted_times(known, disks=[16], level=0.8).collections
         corners = band.get_paths()[0].vertices

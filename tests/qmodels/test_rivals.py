@@ -106,6 +106,19 @@ def test_disks_without_runs_have_no_forms(table):
     done = called("surface", table, "--target", "64,4", "--rivals", "--json")
     rows = json.loads(done.stdout)["result"]["fit"]["rivals"]
     assert {row[name] for row in rows for name in RIVALS} == {None}
+    done = called("surface", table, "--target", "64,4", "--rivals")
+    assert "no simple forms: the runs on 4 disks are on fewer than two numbers of processors\n" in done.stdout
+
+
+@pytest.mark.thorough
+def test_forms_through_runs_of_one_size_say_of_which(tmp_path):
+    rows = [f"{p},{w},{3 + w * 80 / p}" for p in (1, 2, 4) for w in (1, 2)]
+    table = tmp_path / "runs.csv"
+    table.write_text("\n".join(["p,w,s", *rows]) + "\n", encoding="utf-8")
+    asked = ("surface", table, "--columns", "p=p,work=w,seconds=s", "--target", "64", "--rivals")
+    assert "through the runs of work 2 on 1 disk, beside" in called(*asked).stdout
+    other = called(*asked, "--work", "3").stdout
+    assert "no simple forms: the runs of work 3 on 1 disk are on fewer" in other
 
 
 def test_a_profile_has_no_runs_to_put_them_through():

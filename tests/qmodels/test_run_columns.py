@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io.run_columns import unread_note
+from qmodels.io.run_columns import minutes_note, unread_note
 from qmodels.io.runs import read_runs
 from qmodels.io.subjects import read_subject
 from tests.command import called
@@ -112,11 +112,38 @@ def test_a_table_of_other_columns_is_told_how_it_is_read(tmp_path, header, offer
         read_runs(path)
 
 
-def test_times_that_may_be_minutes_are_read_with_a_remark(tmp_path):
+@pytest.mark.parametrize("name", ["wall_min", "wall min", "wallMin"])
+def test_times_that_may_be_minutes_are_read_with_a_remark(tmp_path, name):
     path = tmp_path / "runs.csv"
-    path.write_text("cores,wall_min\n1,62\n2,33\n4,18\n")
-    read = read_runs(path, columns={"p": "cores", "seconds": "wall_min"})
+    path.write_text(f"cores,{name}\n1,62\n2,33\n4,18\n")
+    read = read_runs(path, columns={"p": "cores", "seconds": name})
     assert any("If it is minutes, convert it" in each for each in read.notes)
+    assert not minutes_note([name, name.replace("min", "max").replace("Min", "Max")], [name])
+
+
+def test_runs_numbered_alike_are_told_what_may_part_them(tmp_path):
+    """'Number repeated runs in a column repeat', where one was named."""
+    path = tmp_path / "runs.csv"
+    path.write_text("p,run,build,s\n1,1,gcc,9\n1,1,icc,8\n2,1,gcc,5\n4,1,gcc,3\n")
+    named = {"p": "p", "seconds": "s", "repeat": "run"}
+    with pytest.raises(
+        TraceFormatError, match=r"of line 2 again, with the same 'run'; name .* program=NAME"
+    ) as caught:
+        read_runs(path, columns=named)
+    assert caught.value.line == 3
+
+
+def test_threads_that_part_runs_on_the_same_processors_are_said_not_to_be_read(tmp_path):
+    """The nodes go with the processors, and a number of the run parts nothing."""
+    path = tmp_path / "runs.csv"
+    rows = [f"{p},{p // 16},{t},{run},{t + 400 / p}" for p in (16, 32, 64) for t in (1, 2) for run in (1, 2)]
+    path.write_text("\n".join(["p,nodes,threads,run,s", *rows]))
+    (said,) = (
+        note for note in read_runs(path, columns={"p": "p", "seconds": "s"}).notes if "Not read" in note
+    )
+    assert said.startswith("Not read: threads (2 values). Runs on the same allotment count as repeats")
+    named = {"p": "p", "seconds": "s", "program": "threads"}
+    assert not any("Not read" in note for note in read_runs(path, columns=named).notes)
 
 
 def test_a_phase_that_is_numbered_is_said_not_to_be_read():

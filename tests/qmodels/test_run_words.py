@@ -86,6 +86,23 @@ def test_a_phase_that_not_every_run_has_stays_in_the_rest(write):
     assert any("with io, which not every run has" in note for note in table.notes)
 
 
+def test_runs_that_the_order_of_rows_mixes_need_their_numbers(write):
+    """Of each run the parts add up; the first total in the table is that of the second run."""
+    rows = [
+        f"{p},{run},{timer},{run * s * 128 / p:g}"
+        for p in CORES
+        for run in (1, 2)
+        for timer, s in PARTS.items()
+    ]
+    rows += [f"{p},{run},total,{run * TOTAL * 128 / p:g}" for p in CORES for run in (2, 1)]
+    path = write("\n".join(["cores,run,timer,s", *rows]))
+    mixed, told = (read_runs(path, columns=LONG | more) for more in ({}, {"repeat": "run"}))
+    assert list(_phases(mixed)) == ["total"]
+    assert any("name the column of their numbers: repeat=NAME" in note for note in mixed.notes)
+    assert list(_phases(told)) == [*PARTS, "rest"]
+    assert not any("repeat=NAME" in note for note in told.notes)
+
+
 def test_phases_are_chosen_by_name_and_wrong_ones_named(write):
     path = write(_long(("total", TOTAL), *PARTS.items()))
     assert list(_phases(read_runs(path, columns=LONG, phases=["halo"]))) == ["halo"]
@@ -201,3 +218,17 @@ class TestSpeedupWithoutARunOnOneProcessor:
         assert f"speedups stand {over}, the smallest run" in done.stderr
         assert (folder / "surface.html").read_text().count(over.capitalize()) == 1
         assert np.isfinite(float((folder / "surface.csv").read_text().splitlines()[1].split(",")[3]))
+
+
+@pytest.mark.thorough
+def test_programs_in_equal_parts_keep_what_was_said_of_their_table(write):
+    rows = [
+        f"{name},{phase},cpu,{p},1,{s / p}"
+        for name in ("a", "b")
+        for phase, s in (("solve", 80.0), ("total", 100.0))
+        for p in CORES
+    ]
+    path = write("\n".join(["program,phase,kind,p,d,seconds", *rows]))
+    said = read_subject(str(path), mixed=True).remarks
+    assert any("taken in equal parts: a, b" in each for each in said)
+    assert any("Program 'a': 'rest' is 'total' less solve." in each for each in said)

@@ -277,6 +277,7 @@ class TestTheNextRun:
     def test_costs_its_processors_times_its_seconds(self, peak):
         found = peak.next_run([(32, 8)], targets=TARGETS)
         assert found.core_seconds[0] == pytest.approx(32 * total(SPECIFIED["peak"], 32, 8), rel=0.15)
+        assert found.core_seconds[0] == pytest.approx(32 * peak.predict(32, 8).time[0])
 
     def test_by_core_second_prefers_the_cheaper_of_two_that_tell_the_same(self, peak):
         found = peak.next_run(targets=TARGETS, by="per core-second")

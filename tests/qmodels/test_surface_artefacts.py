@@ -138,7 +138,7 @@ class TestWhatWasMeasured:
     def test_is_warned_of_on_the_page_as_in_the_terminal(self, artefacts):
         fit = artefacts["record"]["fit"]
         warnings = [*fit["cliffs"], *fit["contradictions"]]
-        assert len(warnings) == (3 if artefacts["step"] > 0.0 else 0)
+        assert len(warnings) == (2 if artefacts["step"] > 0.0 else 0)
         for text in warnings:
             assert text in artefacts["text"]
             assert f"<li>{text}</li>" in artefacts["page"]

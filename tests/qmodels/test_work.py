@@ -11,6 +11,8 @@ from qmodels.io.extrap import write_extrap
 from qmodels.io.runs import RunTable, read_runs
 from qmodels.programs import fit_runs
 from qmodels.programs.comparison import compare_runs
+from qmodels.programs.scaling import sized
+from qmodels.programs.scaling.sizes import Size
 from tests.command import called
 
 
@@ -62,11 +64,26 @@ def test_a_size_beyond_the_runs_is_less_sure_and_says_so():
     assert any("3 doublings outside of the runs" in text for text in far.warnings)
 
 
+@pytest.mark.parametrize(("work", "far"), [(2000.0, "1 doubling"), (3000.0, "1.6 doublings")])
+def test_a_size_says_how_far_beyond_the_runs_it_lies(work, far):
+    (said,) = Size(work, 100.0, 1000.0, True, False, 3).warnings()
+    assert said == f"work {work:g} lies {far} outside of the runs, which had 100 to 1000"
+
+
 def test_weak_runs_alone_say_that_other_sizes_are_assumed():
     fitted = fit_runs(_table(WEAK))["a"]
     assert fitted.size.work == 6400.0
     assert "that of the run on most processors" in fitted.table()
     assert any("only grew with the processors" in text for text in fitted.warnings)
+
+
+@pytest.mark.parametrize("off", [1e-13, -1e-13])
+def test_ways_to_grow_that_are_as_good_come_in_one_order(monkeypatch, off):
+    """Of real weak runs two were alike to rounding: in another unit ends of intervals parted by 10 %."""
+    levels = {(True, True): 48.2 + off, (True, False): 48.2, (False, True): 48.1, (False, False): 47.0}
+    monkeypatch.setattr(sized, "_best_exponent", lambda *asked: (0.0, 0.2, levels[asked[3:]]))
+    ways = [way for way, _ in sized._likely_ways(None, None, None)]
+    assert [way.local for way in ways] == [True] * 3 + [False] * 3
 
 
 def test_runs_of_one_size_are_fitted_as_without_a_column():

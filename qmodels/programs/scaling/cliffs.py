@@ -56,7 +56,7 @@ def steps(posterior: Posterior, p: Array, d: Array, seconds: Array) -> Iterator[
         for name, units in (("p", p), ("d", d))
         if name == "p" or posterior.kind == "io"
         for levels in [np.unique(units)]
-        for i in range(levels.size - 1)
+        for i in range(1, levels.size - 1)  # one number alone below has no trend
         # A step between a single run and the others is as well an outlier.
         if min(np.sum(units > levels[i]), np.sum(units <= levels[i])) >= 2
     ]
@@ -71,13 +71,12 @@ def steps(posterior: Posterior, p: Array, d: Array, seconds: Array) -> Iterator[
         return
     ratio = (base - left) / (left / free)
     if stats.f.sf(ratio, 1, free) * len(places) < FALSE_ALARM:
-        what = {"io": "I/O", "cpu": "computation"}[posterior.kind]
         size = f"{100 * abs(np.expm1(height)):.0f} %"
         longer = f"{size} longer", "a limit was reached, such as a socket, a node or a full disk"
         shorter = f"{size} less", "the data came to fit, as into a cache or memory"
         took, why = longer if height > 0 else shorter
         yield (
-            f"from {high:g} {_UNITS[name]} on {what} took {took} than the trend up to {low:g} "
+            f"from {high:g} {_UNITS[name]} on it took {took} than the trend up to {low:g} "
             f"predicts; probably {why}. Do not extrapolate beyond such a step"
         )
 

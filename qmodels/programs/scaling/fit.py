@@ -19,7 +19,7 @@ from qmodels.programs.scaling.evidence import weigh
 from qmodels.programs.scaling.fitted import FittedComponent, FittedProgram
 from qmodels.programs.scaling.identifiability import Design
 from qmodels.programs.scaling.measured import measured_runs
-from qmodels.programs.scaling.pooling import Pooled, pooled
+from qmodels.programs.scaling.pooling import Pooled, pooled, whole_runs
 from qmodels.programs.scaling.posterior import Posterior, settled
 from qmodels.programs.scaling.sized import Sized, weigh_sizes, widened
 from qmodels.programs.scaling.sizes import WORK, Timed, fit_of_sizes, size_asked
@@ -215,9 +215,8 @@ def _fit_program(
             doubts.append(f"{component.label}: {doubt}")
         p, d, y = one.at(None if size is None else size.work)
         if p.size:
-            called = names.get((number, kind), f"phase {number}")
-            cliffs += [f"{called}: {text}." for text in steps(posterior, p, d, y)]
-    totals = _totals(frame, len(components), [WORK] if sized else [])
+            cliffs += [f"{component.label}: {text}." for text in steps(posterior, p, d, y)]
+    totals = whole_runs(frame)
     if sized:
         fit_of_totals = fit_of_sizes(totals, [one for _, _, one in parts], sized)
     else:
@@ -239,8 +238,7 @@ def _scale(frame: pd.DataFrame, cores_per_node: float | None, *, sized: bool) ->
     """Return what processors of a program are counted in: its fewest, and those of a node if known."""
     node = math.inf if cores_per_node is None else cores_per_node
     if cores_per_node is None and "nodes" in frame:
-        on_one = frame[frame["nodes"] == 1]["p"]
-        node = float(on_one.max() if len(on_one) else (frame["p"] / frame["nodes"]).max())
+        node = float((frame["p"] / frame["nodes"]).max())
     told = node < math.inf and not sized
     inside = frame["p"][frame["p"] <= node].nunique() > 1 if told else None
     return Scale(float(frame["p"].min()), node, inside)
@@ -251,18 +249,11 @@ def _steady(frame: pd.DataFrame, scale: Scale) -> float:
     return max(0.0, math.log2(STEADY_NODES * scale.node / frame["p"].max())) if scale.inside else 0.0
 
 
-def _totals(frame: pd.DataFrame, bursts: int, more: list[str]) -> pd.DataFrame:
-    """Return the whole runs: of which every burst was timed, with their sums of seconds."""
-    frame = frame.assign(repeat=frame.get("repeat", 1))
-    whole = frame.groupby(["p", "d", *more, "repeat"])["seconds"].agg(["sum", "count"])
-    return whole[whole["count"] == bursts].reset_index()
-
-
 def _fit_of(whole: pd.DataFrame, components: list[FittedComponent]) -> tuple[Pooled, Array, Array] | None:
     """Return whole runs, the logarithm of the fit to each and its derivatives by the coefficients."""
     if whole.empty:
         return None
-    totals = pooled(*(whole[name].to_numpy(float) for name in ("p", "d", "sum")))
+    totals = pooled(*(whole[name].to_numpy(float) for name in ("p", "d", "seconds")))
     times = np.sum([c.posterior.seconds(totals.p, totals.d) for c in components], axis=0)
     return totals, np.log(times), _tangent(components, totals, times)
 

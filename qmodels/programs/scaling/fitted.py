@@ -230,7 +230,7 @@ class FittedProgram(Result):
             warnings=(
                 *self._few_runs_warning(p, d),
                 *self._one_node_warning(p),
-                *self._flat_step_warning(p),
+                *self._flat_step_warning(p, d),
                 *self.warnings,
             ),
             base=self.base,
@@ -256,10 +256,10 @@ class FittedProgram(Result):
                 f"and what the network between nodes costs is not in these times; make a run on two nodes"
             )
 
-    def _flat_step_warning(self, p: Array) -> Iterator[str]:
+    def _flat_step_warning(self, p: Array, d: Array) -> Iterator[str]:
         """Say that the last step of the runs hardly gained, where the target lies beyond it."""
         most = self.allotments[:, 0].max()
-        slope = self.measured.last_slope()
+        slope = max(self.measured.last_slope(float(disks)) for disks in (d.min(), d.max()))
         if slope > FLAT and p.max() >= 2.0 * most:
             yield (
                 f"the last step's slope of log T over log p was {slope:.2f}, above {FLAT:g}: half of such "

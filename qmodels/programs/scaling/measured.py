@@ -68,15 +68,20 @@ class Measured:
         at = np.array([places.get(cell, -1) for cell in asked], dtype=np.intp)
         return np.append(self.seconds, np.nan)[at], np.append(self.contradicts, False)[at]
 
-    def last_slope(self) -> float:
-        """Return the slope of log T over log p in the last step at the disks of the largest run.
+    def last_slope(self, disks: float = 1.0) -> float:
+        """Return the slope of log T over log p in the last step to the most processors that were run.
 
         -inf where fewer than two allotments lie there.
+
+        Parameters
+        ----------
+        disks : float
+            Where the most processors were run on several numbers of disks: the nearest to this one counts.
         """
         if not self.processors.size:
             return -math.inf
-        disks = self.disks[np.argmax(self.processors)]
-        here = self.disks == disks
+        run = self.disks[self.processors == self.processors.max()]
+        here = self.disks == run[np.argmin(np.abs(np.log(run / disks)))]
         order = np.argsort(self.processors[here])
         p, seconds = self.processors[here][order], self.seconds[here][order]
         if p.size < 2:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.arrays import Array, Indices
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,3 +101,18 @@ def pooled_cells(of_runs: Array, seconds: Array) -> tuple[Pooled, Array, Indices
     mean = np.bincount(place, weights=log_y) / count
     within = float(np.sum((log_y - mean[place]) ** 2))
     return Pooled(cells[0], cells[1], mean, count, within, seconds.size), cells, place
+
+
+def whole_runs(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the sums of seconds of the runs of which every burst was timed, a row each.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Bursts of one program. Runs are told apart by p, d and, where they are there, nodes, work and repeat:
+        the first on two nodes is another run than the first on four.
+    """
+    told = [name for name in ("p", "d", "nodes", "work", "repeat") if name in frame]
+    whole = frame.groupby(told)["seconds"].agg(["sum", "count"]).reset_index()
+    bursts = len(frame[["phase", "kind"]].drop_duplicates())
+    return whole[whole["count"] == bursts].rename(columns={"sum": "seconds"})

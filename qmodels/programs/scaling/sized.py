@@ -211,7 +211,7 @@ def _likely_ways(shown: Library, runs: Pooled, sizes: Array) -> Iterator[tuple[W
         for local in (True, False):
             exponent, spread, level = _best_exponent(shown, runs, sizes, fixed, local)
             rough.append((level, exponent, spread, fixed, local))
-    rough.sort(key=lambda each: -each[0])
+    rough.sort(key=lambda each: -round(each[0], 9))  # of those that are alike to rounding the first
     for level, exponent, spread, fixed, local in rough[:_MOST_WAYS]:
         if level < rough[0][0] - _FAR:
             continue

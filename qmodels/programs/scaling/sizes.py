@@ -15,6 +15,7 @@ from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.programs.scaling.pooling import Pooled, pooled, pooled_cells
 from qmodels.programs.scaling.sized import Sized
+from qmodels.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,9 +68,10 @@ class Size(Record):
         """Return reasons to trust a forecast of this size less."""
         found = []
         if self.doublings > 0:
+            far = counted(float(f"{self.doublings:.2g}"), "doubling")
             found.append(
-                f"work {self.work:.6g} lies {self.doublings:.2g} doublings outside of the runs, which had "
-                f"{self.least:.6g} to {self.most:.6g}"
+                f"work {self.work:.6g} lies {far} outside of the runs, which had {self.least:.6g} to "
+                f"{self.most:.6g}"
             )
             if self.sizes == _TWO:
                 found.append(
@@ -175,7 +177,7 @@ def fit_of_sizes(
     Parameters
     ----------
     whole : DataFrame
-        Columns p, d, work and sum.
+        Columns p, d, work and seconds.
     parts : sequence of Timed
         Runs of each burst.
     sized : sequence of Sized
@@ -183,7 +185,8 @@ def fit_of_sizes(
     """
     if whole.empty:
         return None
-    totals, cells, _ = pooled_cells(whole[["p", "d", WORK]].to_numpy(float).T, whole["sum"].to_numpy(float))
+    of_runs = whole[["p", "d", WORK]].to_numpy(float).T
+    totals, cells, _ = pooled_cells(of_runs, whole["seconds"].to_numpy(float))
     times, columns = np.zeros(totals.p.size), []
     for part, one in zip(parts, sized, strict=True):
         runs = part.pooled()

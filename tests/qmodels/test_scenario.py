@@ -123,6 +123,7 @@ def test_the_demo_is_the_reference_workload():
         ("[study]", "[demand]\nscv = 0.001\n[study]", "demand.scv", "equal to 0.01"),
         ("[study]", "[arrivals]\nalpha = [1.0]\n[study]", "arrivals", "alpha and T"),
         ("[study]", "[arrivals]\nalpha = [1.0]\nT = [[1.0]]\n[study]", "arrivals", "T"),
+        ("[study]", "[arrivals]\nalpha = [0.8]\nT = [[-1.0]]\n[study]", "arrivals.alpha", "sums to 0.8"),
         ("repeat = 4", "repeat = 10000000", "program[0]", "from 1 to 1000000"),
         ("[[policy]]", "[runs]\npath = 'x.csv'\n[[policy]]", "program", "either"),
     ],

@@ -121,6 +121,12 @@ def test_the_demo_is_the_reference_workload():
         ('["SP(4,1)"]', '["SP(4,1)"]\nreplay_log = true', "validation.replay_log", "no [log]"),
         ("[study]", "[demand]\nscale_to_log = true\n[study]", "demand.scale_to_log", "no [log]"),
         ("[study]", "[demand]\nscv = 0.001\n[study]", "demand.scv", "equal to 0.01"),
+        (
+            "[[program]]",
+            '[[program]]\nname = "alpha"\nio = {total = 1.0}\ncpu = {total = 1.0}\n[[program]]',
+            "program[1].name",
+            "is called alpha too",
+        ),
         ("[study]", "[arrivals]\nalpha = [1.0]\n[study]", "arrivals", "alpha and T"),
         ("[study]", "[arrivals]\nalpha = [1.0]\nT = [[1.0]]\n[study]", "arrivals", "T"),
         ("[study]", "[arrivals]\nalpha = [0.8]\nT = [[-1.0]]\n[study]", "arrivals.alpha", "sums to 0.8"),

@@ -120,8 +120,8 @@ def _predict(
                 )
             except UnstableError as error:
                 refused[each] = error.capacity
+    bounds = work_bounds(plan.system, plan.program)
     if not found:
-        bounds = work_bounds(plan.system, plan.program)
         raise unstable_under_all(refused, min(loads) * min(bounds.values()), bounds)
     if plan.log is not None:
         say_of_log(plan.log.warnings)
@@ -133,6 +133,9 @@ def _predict(
         shown = [(each, at) for each in chosen for at in loads]
     else:
         shown = _best(found, chosen, loads, best)
+        for at in loads:
+            if not any((each, at) in found for each in chosen):
+                answers.remark(str(unstable_under_all(refused, at * min(bounds.values()), bounds)))
     rows: list[dict[str, Any]] = [
         found[each, at].record()
         if (each, at) in found

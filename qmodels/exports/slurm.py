@@ -101,11 +101,22 @@ def as_slurm(policy: AbstractPolicy, system: System, *, slice_seconds: int = USU
         "A node of Slurm stands for a processor of the model. Where a node has c of them, divide MinNodes "
         "and MaxNodes by c."
     ]
-    left = system.processors - width * arrangement.processor_partitions
+    partitions, level = arrangement.processor_partitions, arrangement.multiprogramming
+    left = system.processors - width * partitions
     if left:
         differences.append(
             f"All jobs of a Slurm partition get the same number of nodes, here {width}, the smallest of the "
             f"policy's partitions: {left} of {system.processors} nodes stay idle."
+        )
+    if left >= width:
+        differences.append(
+            f"Name {width * partitions} nodes in place of ALL: on all of them up to "
+            f"{level * (system.processors // width)} jobs would run at once, not {level * partitions}."
+        )
+    if arrangement.max_running < level * partitions:
+        differences.append(
+            f"Slurm has no cap of {arrangement.max_running} jobs for all partitions together but "
+            f"GrpJobs={arrangement.max_running} of a QOS, which needs slurmdbd."
         )
     if arrangement.disk_partitions > 1:
         differences.append(
@@ -113,7 +124,6 @@ def as_slurm(policy: AbstractPolicy, system: System, *, slice_seconds: int = USU
             f"write to the one of them that the fewest running jobs use, such as by a directory that its "
             f"prolog chooses."
         )
-    level = arrangement.multiprogramming
     if level > 1:
         differences += [
             f"Gang scheduling stops a whole job while another has its turn of {slice_seconds} s, so that the "

@@ -17,6 +17,8 @@ from qmodels.io.toml_tables import at_key, fail
 
 #: Squared coefficients of variation that a law can be fitted to, the range of every key `scv`.
 SCVS: Final = (0.01, 1e4)
+#: Atom at zero that rounding may make of a law without one.
+_ROUNDING: Final = 1e-12
 
 
 def _given_law(
@@ -28,6 +30,9 @@ def _given_law(
         fail(source, key, f"give scv, or alpha and T, or neither; got {', '.join(given)}")
     if given == ["alpha", "T"]:
         law = at_key(source, key, PhaseType, spec.alpha, spec.T)
+        if isinstance(spec, LawTable) and law.atom > _ROUNDING:
+            some = f"sums to {1.0 - law.atom:.4g}, which leaves times of zero"
+            fail(source, f"{key}.alpha", f"{some}; use the law of the positive values")
         return law, f"phase-type law of order {law.order} given in the scenario"
     if given == ["scv"]:
         scv = float(spec.scv or 0.0)

@@ -50,6 +50,15 @@ def programs_of(
         programs = [at_key(source, "runs.path", getattr, fit, "program") for fit in fits.values()]
         return WorkloadMix(programs, [weights[n] for n in fits]), fits
     tables = spec.program or []
+    names = [table.name for table in tables]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            fail(
+                source,
+                f"program[{i}].name",
+                f"another program of this study is called {name} too, and programs are told apart by "
+                f"names; give it another",
+            )
     programs = [_program(source, f"program[{i}]", table) for i, table in enumerate(tables)]
     if len(programs) == 1:
         return programs[0], {}

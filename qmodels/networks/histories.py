@@ -154,7 +154,7 @@ class History(Record):
         name : str
             "sessions" or "days".
         """
-        for place in range(max(1, min(_DRAWN // self.gaps.size, 8))):
+        for place in range(max(1, _DRAWN // self.gaps.size)):
             rng = np.random.default_rng([_SEED, place])
             part = self._with_sessions_anew(rng) if name == "sessions" else self._with_days_anew(rng)
             yield (

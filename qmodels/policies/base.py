@@ -168,7 +168,8 @@ class AbstractPolicy(Record, abc.ABC):
     def allotment(self, system: System) -> tuple[float, float]:
         """Mean processors and disks of a job while all partitions are taken."""
         arrangement = self.arrangement(system)
-        return system.processors / arrangement.processor_partitions, arrangement.disks
+        processors = system.processors if arrangement.sizes is None else sum(arrangement.sizes)
+        return processors / arrangement.processor_partitions, arrangement.disks
 
 
 def _check_policy(policy: type[AbstractPolicy]) -> None:

@@ -244,18 +244,18 @@ class _Neighbours:
     def bursts(self) -> Iterator[Sensitivity]:
         """Yield what longer bursts do, each of the programs, or all of a kind where these are many."""
         bursts = list(longer_bursts(self.solved.workload.program, MOST_BURSTS))
-        longest = max(bursts, key=lambda burst: burst.seconds)
-        known = {burst.name: self.of_burst(burst) for burst in bursts if burst is not longest}
+        longest = max(range(len(bursts)), key=lambda place: bursts[place].seconds)
+        known = {place: self.of_burst(burst) for place, burst in enumerate(bursts) if place != longest}
         if self.solved.policy.arrangement(self.solved.system).overheads or None in (
             each[0] for each in known.values()
         ):
-            known[longest.name] = self.of_burst(longest)
+            known[longest] = self.of_burst(bursts[longest])
         else:
             # Twice as long bursts at half the rate double every time: the unit of time is free.
             every = self.mean + self.rate * self.of_rate
-            known[longest.name] = every - sum(slope or 0.0 for slope, _ in known.values()), ""
-        for burst in bursts:
-            (slope, note), change = known[burst.name], f"{burst.name} 10 % longer"
+            known[longest] = every - sum(slope or 0.0 for slope, _ in known.values()), ""
+        for place, burst in enumerate(bursts):
+            (slope, note), change = known[place], f"{burst.name} 10 % longer"
             if slope is None:
                 yield Sensitivity(burst.name, burst.seconds, "s", None, change, None, note)
             else:

@@ -70,10 +70,12 @@ def longer_bursts(program: AbstractProgram, most: int) -> Iterator[LongerBurst]:
     [('phase 1: I/O', 1.0), ('phase 1: computation', 9.0), ('phase 2: computation', 5.0)]
     """
     programs = list(program.programs) if isinstance(program, WorkloadMix) else [program]
+    names = [each.name for each in programs]
     bursts = []
     for place, each in enumerate(programs):
         assert isinstance(each, Program)
-        of_mix = f"program {each.name or place + 1}, " if len(programs) > 1 else ""
+        own = each.name if names.count(each.name) == 1 else ""
+        of_mix = f"program {own or place + 1}, " if len(programs) > 1 else ""
         for number, (phase, _) in enumerate(each.visits, 1):
             for kind, word in _KINDS.items():
                 seconds = sum(phase.burst(kind).mean_parts[:2])

@@ -45,7 +45,7 @@ def test_days_in_random_order_are_the_same_days():
     history = busy_weeks(1)
     assert history.block_days == 7
     drawn = [*history.drawn("days")]
-    assert len(drawn) == 8
+    assert len(drawn) == 60_000 // history.gaps.size > 8
     for gaps, work in drawn:
         assert sorted(work) == pytest.approx(sorted(history.work))
         assert gaps.sum() == pytest.approx(history.times[-1])

@@ -14,7 +14,7 @@ from qmodels.policies import (
     capacity,
     predict,
 )
-from qmodels.programs import Burst, Phase, Program
+from qmodels.programs import Burst, Phase, Program, WorkloadMix
 from tests.naive import policy_chains as naive
 
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
@@ -180,6 +180,14 @@ def test_equal_sizes_are_the_default():
     )
     assert one.mean_response == other.mean_response
     assert other.policy == "SP(3,2;2+2+2)"
+
+
+def test_processors_that_no_partition_has_change_nothing():
+    programs = [Program([Phase(io=1.0, cpu=Burst(100.0, sequential=part))]) for part in (0.0, 95.0)]
+    mix, partitions = Workload(WorkloadMix(programs, [1.0, 1.0])), SP(2, 2, sizes=(2, 2))
+    full, idle = (predict(partitions, System(p, 2), mix, arrival_rate=0.015) for p in (4, 64))
+    assert idle.method == "exact"
+    assert idle.mean_response == pytest.approx(full.mean_response, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,21 @@ def test_programs_of_a_mix_without_names_are_counted_from_one():
     assert {name.split(",")[0] for name in names if "phase" in name} == {"program 1", "program 2"}
 
 
+def test_programs_of_one_name_have_slopes_of_their_own():
+    phases = [Phase(1.0, 20.0), Phase(9.0, 30.0)]
+    alike, unlike = (
+        predict(
+            "SP(1,1)",
+            System(4, 2),
+            Workload(WorkloadMix([Program([phase], name=n) for phase, n in zip(phases, names, strict=True)])),
+            load=0.5,
+        ).sensitivities.rows
+        for names in ("pp", "pq")
+    )
+    assert [row.slope for row in alike] == [row.slope for row in unlike]
+    assert len({row.parameter for row in alike}) == len(alike)
+
+
 def test_what_is_not_known_says_why():
     odd = PhaseType([0.7, 0.3], [[-3.0, 1.0], [0.0, -1.0]])
     found = predict("SP(4,4)", MACHINE, Workload(PROGRAM, odd), utilisation=0.95).sensitivities

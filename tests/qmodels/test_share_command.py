@@ -98,6 +98,9 @@ def test_policies_on_a_measured_storage_are_closed_networks_on_it():
     found = predict(SpaceSharing(4, 1), system, work, load=0.3, running=speeds)
     assert found.half_width > 0.0
     assert "learnt from runs of 1, 2, 3, 4, 6, 8 programs" in found.speeds
+    given = SpaceSharing(4, 1, sizes=(2, 2, 2, 2))  # on a machine that they leave half idle
+    idle = storage_speeds(given, System(16, 4), work, forecast_sharing(runs, [8]))
+    assert idle.throughput == pytest.approx(speeds.throughput, rel=1e-12)
 
 
 def test_predict_takes_the_storage_and_says_what_cannot_stand_on_it(table, tmp_path):

@@ -132,6 +132,12 @@ def test_each_load_that_is_asked_for_is_predicted(quick):
     assert [each["load"] for each in found if each["policy"] == "SP(1,1)"] == [0.2, 0.1]
 
 
+def test_a_load_that_no_policy_carries_is_said_beside_the_others(quick):
+    done = called("predict", quick, "--load", "0.1", "--load", "0.999")
+    assert done.returncode == 0
+    assert "they need 0.999; the processors limit" in done.stderr
+
+
 def test_predictions_come_as_a_table_or_as_json(quick):
     table = called("predict", quick, "--all")
     assert table.returncode == 0

@@ -61,6 +61,17 @@ def test_partitions_of_unequal_sizes_leave_nodes_idle_and_say_so():
     told = as_slurm(SpaceSharing(3, 1), System(16, 4))
     assert "MinNodes=5 MaxNodes=5" in told.lines[-1]
     assert any("1 of 16 nodes stay idle" in each for each in told.differences)
+    assert "in place of ALL" not in str(told)
+
+
+def test_nodes_on_which_more_jobs_would_run_than_the_policy_lets_are_not_all_named():
+    for policy, machine in (
+        (SpaceSharing(8, 1), System(12, 4)),
+        (SpaceSharing(2, 1, sizes=(4, 4)), System(16, 4)),
+    ):
+        assert "Name 8 nodes in place of ALL" in str(as_slurm(policy, machine))
+    assert "up to 24 jobs would run at once, not 16" in str(as_slurm(TimeSharing(8, 1), System(12, 4)))
+    assert "GrpJobs=2 " in str(as_slurm(TimeSharing(2, 1, 2, "min"), System(16, 4)))
 
 
 @pytest.mark.thorough

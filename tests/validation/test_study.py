@@ -139,6 +139,12 @@ def test_the_findings_name_the_fastest_the_most_carried_and_the_trust(study):
     assert "played back" in trust
 
 
+def test_one_log_that_is_played_back_has_one_ratio(study):
+    check = next(check for check in study.checks if check.replay)
+    *_, trust = findings(replace(study, checks=(check,)))
+    assert re.search(r"answers in [\d.e+]+ times the predicted time", trust)
+
+
 def test_a_gap_that_the_interval_holds_is_said_to_be_maybe_chance(study):
     check = next(check for check in study.checks if check.agreement.covered)
     mean = check.agreement.simulation.mean_response

@@ -262,6 +262,12 @@ class TestVerdicts:
         (said, *_) = advice(what_if(small, {"load": [0.2], "policy": ["SP(1,1)"]}))
         assert said.startswith("At load 0.2 today's machine answers soonest under SP(1,1): ")
 
+    def test_say_where_the_errors_behind_a_tie_are_not_known(self, small):
+        waves = "[arrivals]\nD0 = [[-2.0, 0.1], [0.1, -0.3]]\nD1 = [[1.9, 0.0], [0.0, 0.2]]\n"
+        small.write_text(SMALL + waves)
+        said, *_ = advice(what_if(small, {"load": [0.1], "policy": ["SP(2,1)", "SP(4,1)"]}))
+        assert "(error unknown); with errors of the models that are not known here SP(" in said
+
     @pytest.mark.thorough
     def test_never_call_a_tie_a_winner(self, small):
         found = what_if(small, {"processors": [17], "load": [0.2]}, {"processors": 1.0})

@@ -239,9 +239,10 @@ def _trust(study: Study, words: Glossary) -> str:
         ratios = [
             c.replay.mean_response.mean / c.agreement.prediction.mean_response for c in replays if c.replay
         ]
+        ends = " to ".join(dict.fromkeys(f"{ratio:.2g}" for ratio in (min(ratios), max(ratios))))
         parts.append(
-            f"the log itself, played back in its own order, answers in {min(ratios):.2g} to "
-            f"{max(ratios):.2g} times the predicted time, which is what the fitted laws leave out"
+            f"the log itself, played back in its own order, answers in {ends} times the predicted "
+            f"time, which is what the fitted laws leave out"
         )
     unplayed = _never_simulated(study)
     if unplayed:

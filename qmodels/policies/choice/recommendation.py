@@ -90,10 +90,11 @@ class Recommendation(Result):
         """The sentence and the first rows."""
         names = list(dict.fromkeys([self.objective.name, *(c.quantity.name for c in self.constraints)]))
         wide = label_width(row.label for row in self.rows[:most])
-        head = f"{'policy':<{wide}}" + "".join(f"{_headed(name):>20}" for name in names)
+        columns = {name: max(20, len(_headed(name)) + 2) for name in names}
+        head = f"{'policy':<{wide}}" + "".join(f"{_headed(name):>{w}}" for name, w in columns.items())
         lines = [self.reason, "", f"{head}  {'error':>7}  status"]
         for row in self.rows[:most]:
-            shown = "".join(f"{_cell(row, name, self.objective.name):>20}" for name in names)
+            shown = "".join(f"{_cell(row, name, self.objective.name):>{w}}" for name, w in columns.items())
             note = f" ({row.note})" if row.note and not row.note.startswith(NOT_KNOWN) else ""
             lines.append(f"{row.label:<{wide}}{shown}  {row.error_in_words:>7}  {row.status}{note}")
         if len(self.rows) > most:

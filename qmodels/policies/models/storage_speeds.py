@@ -67,9 +67,7 @@ def storage_speeds(
             f"{policy.label}: a measured storage is shared by all jobs that run, each alone on equal "
             f"processors; take SP(k,1) or DP(1)"
         )
-    most = arrangement.max_running
-    parts = range(1, most + 1) if arrangement.repartitioned else [arrangement.processor_partitions] * most
-    processors = np.array([system.processors / k for k in parts])
+    processors = np.array([arrangement.mean_processors(k) for k in range(1, arrangement.max_running + 1)])
     times = mean_times(workload.program, processors, float(system.disks))
     rows = []
     for stages in drawn_stages(forecast):

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 from qmodels.policies.choice.objectives import Quantity
 from qmodels.policies.choice.ranking import TIE, RankedPolicy, overlap
+from qmodels.policies.choice.recommendation import within_what
 from qmodels.policies.methods import NOT_STATED
 from qmodels.words import first_names, in_words, label_width, plural
 from validation.study.what_if.axes import Axis
@@ -214,7 +215,7 @@ def _ties(cell: Cell) -> str:
     ties = [row.label for row in cell.rows if row.status == TIE]
     if not ties:
         return ""
-    return f"; within the errors {first_names(ties, _MOST_NAMES)} may be as good"
+    return f"; {within_what(cell.rows)} {first_names(ties, _MOST_NAMES)} may be as good"
 
 
 def _shown(found: Answers, row: RankedPolicy, like: RankedPolicy | None = None) -> str:

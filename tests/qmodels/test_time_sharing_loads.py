@@ -239,7 +239,7 @@ def test_light_load_is_the_time_of_a_job_alone():
     ("policy", "said"),
     [
         (TS(16, 4, 3), "evenly loaded"),
-        (TS(1, 1, 30), "no more than 24 jobs"),
+        (TS(1, 1, 30), "no more than 23 jobs"),
         (TS(32, 4, 6), "at one speed"),
         (TS(5, 2), "mean size"),
     ],

@@ -21,6 +21,7 @@ from qmodels.policies.models.sized_jobs import (
     stages_of,
 )
 from qmodels.policies.models.stage_counts import StagedJobs
+from qmodels.policies.models.time_sharing import at_played_capacity
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED, VARIABLE
 from qmodels.policies.system import Arrangement, Workload
 from qmodels.programs.model import parts
@@ -30,9 +31,6 @@ Array = NDArray[np.float64]
 #: States with all partitions taken, and of all levels, up to which jobs are followed by burst.
 MOST_STATES: Final = 500
 _ALL_STATES: Final = 8000
-#: Bursts of a job from which on those of a regular demand that transfer a little are followed by round;
-#: chosen by looking at the systems on record with odd numbers.
-_ROUNDS: Final = 4
 #: Bursts of a job of one program below which who computes decides, which "partition-classes" remembers.
 _REMEMBERED: Final = 2.0
 
@@ -60,14 +58,12 @@ class BurstClasses(AbstractModel):
         transfers = float(workload.program.mean_io(*allotment)) > 0.0
         if bursts < _REMEMBERED and transfers and not several and not workload.has_bursts:
             return False
-        # with little I/O jobs take turns in rounds, which matters whatever their sizes
         most = most_rounds(workload, *allotment)
-        in_rounds = most > 2 or (most > 1 and bursts >= _ROUNDS)
         if workload.cpu_bursts is not None and workload.io_bursts is not None:
             if max(workload.cpu_bursts.scv, workload.io_bursts.scv) <= VARIABLE:
                 return False
-        elif workload.demand.scv <= VARIABLE and not several and not in_rounds:
-            return False
+        elif workload.demand.scv <= VARIABLE and not several and bursts <= 1.0:
+            return False  # of several bursts sizes last, which matters however little they vary
         found = _followed(case)
         if found is None:
             return False
@@ -89,7 +85,8 @@ class BurstClasses(AbstractModel):
         between exponential bursts of I/O and of computation, a geometric number of them with the
         program's mean. At each processor partition bursts of unlike length take turns: given how
         many of each class are there, the one in service is as likely of each class as in the closed
-        network of these jobs, see `bursts_in_service`.
+        network of these jobs, see `bursts_in_service`. Exponential bursts complete less than those of
+        one size each: see `at_played_capacity`.
         """
         followed = _followed(case)
         if followed is None:
@@ -104,7 +101,7 @@ class BurstClasses(AbstractModel):
             case.memory,
             "use a demand law of lower order or fewer partitions",
         )
-        running = followed.running()
+        running = at_played_capacity(case, followed.running())
         return BuiltModel(self, running, False, running.capacity, followed.simplifications)
 
 

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
 
 from qmodels.errors import ModelError
 from qmodels.networks.sizes import occupancy_counts, queue_seconds
@@ -28,7 +27,7 @@ from qmodels.policies.models.sized_jobs import (
     transfers_little,
 )
 from qmodels.policies.models.state_search import explored
-from qmodels.policies.models.time_sharing import TimeSharingModel
+from qmodels.policies.models.time_sharing import TimeSharingModel, at_played_capacity
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED, VARIABLE
 from qmodels.policies.system import Arrangement, Workload
 from qmodels.programs.model import parts
@@ -129,21 +128,14 @@ class PartitionClasses(AbstractModel):
         most = followed.arrangement.multiprogramming
         if most < case.arrangement.multiprogramming:
             said = (*said, f"no more than {most} jobs taken on a partition")
+        if len(followed.partitions) == 1:
+            running = at_played_capacity(case, running)
         if followed.shared:
             part = TimeSharingModel().build(case).capacity / running.capacity
             if part < 1.0 - _ROUNDING:
-                running = _slowed(running, part)
+                running = running.paced(part)
                 said = (*said, "jobs slowed to the capacity of partitions that only count theirs")
         return BuiltModel(self, running, False, running.capacity, said, held_up=followed.held_up)
-
-
-def _slowed(running: RunningChain, part: float) -> RunningChain:
-    """The chain with a part of its capacity: of c running jobs k get on at its k/c-th power."""
-    centre, c = running.centre, running.max_running
-    pace = np.repeat(part ** (np.arange(c + 1) / c), running.sizes)
-    slower = diags_array(pace)
-    centre = replace(centre, local=csr_array(slower @ centre.local), leave=csr_array(slower @ centre.leave))
-    return RunningChain(centre, running.processors_busy * pace, running.disks_busy * pace)
 
 
 class _Followed:

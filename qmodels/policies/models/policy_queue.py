@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
 from phasefit import MAP, PhaseType
 from qmodels.markov import QBD, solve_chain
@@ -102,6 +102,19 @@ class RunningChain:
             return float(followed.sum())
         pi = solve_chain(csr_array(inner + followed)).probabilities
         return float(pi @ followed.sum(axis=1))
+
+    def paced(self, part: float) -> RunningChain:
+        """The chain with so many times the capacity: of c running jobs k get on at its k/c-th power."""
+        centre, c, staged = self.centre, self.max_running, self.staged
+        pace = np.repeat(part ** (np.arange(c + 1) / c), self.sizes)
+        if staged is not None:
+            staged = replace(staged, speeds=staged.speeds * pace[:, None])
+            centre = staged.centre()
+        else:
+            faster = diags_array(pace)
+            local, leave = csr_array(faster @ centre.local), csr_array(faster @ centre.leave)
+            centre = replace(centre, local=local, leave=leave)
+        return RunningChain(centre, self.processors_busy * pace, self.disks_busy * pace, staged=staged)
 
     def by_level(self, values: Array) -> list[Array]:
         """Split what is known of each state by the number of jobs running."""

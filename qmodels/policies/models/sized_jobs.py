@@ -130,7 +130,7 @@ def most_rounds(workload: Workload, p: float, d: float) -> int:
         return min(MOST_ROUNDS, max(1, int(program.mean_phases)))
     if float(program.mean_io(p, d)) == 0.0:
         return MOST_ROUNDS
-    return 2 if transfers_little(program, p, d) else 1
+    return 2 if transfers_little(program, p, d) and float(program.mean_phases) > 2.0 else 1
 
 
 def two_sizes(second: float, third: float) -> list[tuple[float, float]]:

@@ -57,7 +57,7 @@ def test_an_exponent_is_learnt_where_it_is_not_one():
 
 
 def _fine_exponent(runs, work, ways):
-    """Mean and standard deviation of the exponent over a fine grid of each way to grow, far beyond the nodes."""
+    """Mean and deviation of the exponent over a fine grid of each way to grow, far beyond the nodes."""
     shown, sizes = library("cpu"), np.log(work / work.max())
     logs, exponents = [], []
     for fixed, local in {(way.fixed, way.local) for way in ways}:

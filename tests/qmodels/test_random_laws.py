@@ -478,6 +478,7 @@ class TestARandomLawOfNonsense:
 
     def test_may_have_blanks(self):
         assert RandomLaw(" min( d,p / R )", 2.0).form == FED
+        assert RandomLaw(f"min(d,{' ' * 100}p / R)", 2.0).form == FED
         assert str(RandomLaw(FED, 2.0)) == "min(d, p/R), random"
 
 

@@ -310,7 +310,7 @@ class QueueingNetwork(Record):
         if method == "mva":
             return _MEAN_VALUE * cells * max(1, closed.size) * (queues + 4)
         most = int(self.populations.sum())
-        tables = [s.speed_table(most) for s in self.stations if not s.is_single and not s.is_delay]
+        tables = [s.speed_table(most) for s in self.stations]
         heads = [most if t.max() > t[-1] else min(t.size - 1, most) for t in tables]
         # a head is passed for all queues, without each of them, and twice in a derivative
         steps = queues * 2 + sum(heads) * (queues + 2)

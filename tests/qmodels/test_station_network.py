@@ -56,6 +56,7 @@ def test_many_classes_of_one_customer_each_are_too_many_populations_to_visit(ser
         ([Station("many", servers=60), Station("more", servers=40)], 0.01),
         ([*(Station(f"disk {n}") for n in range(20)), Station("many", servers=50)], 0.01),
         ([Station("one"), Station("rising", speeds=[1.0, 1.5, 3.0])], 0.1),
+        ([Station("one"), Station("rising on", speeds=np.linspace(1.0, 2.0, 300).tolist())], 0.01),
         ([Station("one"), Station("falling", speeds=[1.0, 2.0, 1.5])], 0.35),
     ],
 )

@@ -14,6 +14,7 @@ from qmodels.programs.comparison import compare_runs
 from qmodels.programs.scaling.evidence import weigh
 from qmodels.programs.scaling.pooling import pooled_cells
 from qmodels.programs.scaling.sized import _SPREAD, SizedLibrary, Way, weigh_sizes
+from qmodels.programs.scaling.sizes import Size
 from qmodels.programs.scaling.terms import library
 from tests.command import called
 
@@ -89,6 +90,24 @@ def test_the_exponent_is_that_of_a_fine_integral_to_half_of_its_deviation_mostly
         off.append(abs(sized.exponent()[0] - mean) / deviation)
     assert np.median(off) < 0.125
     assert max(off) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("work", "sizes", "together", "said"),
+    [
+        (100.0, 2, False, ()),
+        (400.0, 3, False, ()),
+        (800.0, 3, False, ("1 doublings outside",)),
+        (25.0, 3, False, ("2 doublings outside",)),
+        (25.0, 2, False, ("2 doublings outside", "only two sizes")),
+        (400.0, 2, True, ("only grew with the processors",)),
+        (800.0, 2, True, ("1 doublings outside", "only two sizes", "only grew with the processors")),
+    ],
+)
+def test_a_size_is_warned_of_outside_of_the_runs_and_where_these_cannot_tell(work, sizes, together, said):
+    warned = Size(work, least=100.0, most=400.0, asked=True, together=together, sizes=sizes).warnings()
+    assert len(warned) == len(said)
+    assert all(part in text for part, text in zip(said, warned, strict=True))
 
 
 @pytest.mark.thorough

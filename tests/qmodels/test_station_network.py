@@ -165,6 +165,16 @@ def test_approximations_are_near_and_say_so(rng):
     assert max(errors["linearizer"]) < max(errors["bard-schweitzer"]) < 0.3
 
 
+@pytest.mark.parametrize("method", ["linearizer", "bard-schweitzer"])
+def test_approximations_of_hundreds_of_customers_are_near_the_exact_answer(method):
+    classes = [
+        CustomerClass({"cpu": 1.0, "disk": 2.0}, population=300, think=100.0),
+        CustomerClass({"cpu": 2.0, "disk": 0.5}, population=200, think=50.0),
+    ]
+    network = QueueingNetwork([Station("cpu"), Station("disk")], classes)
+    assert network.solve(method).throughput == pytest.approx(network.solve("mva").throughput, rel=1e-2)
+
+
 def test_unlike_services_in_order_of_arrival_are_said_to_break_the_product_form():
     network = QueueingNetwork(
         [Station("cpu"), Station("disk", "fcfs")],

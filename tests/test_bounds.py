@@ -1,5 +1,8 @@
 """An argument may be the last number of its range, and none beyond it."""
 
+from types import SimpleNamespace
+
+import pandas as pd
 import pytest
 
 from phasefit import PhaseType
@@ -15,7 +18,7 @@ from qmodels.networks.shared_node import fcfs_node_pace
 from qmodels.networks.station_network import QueueingNetwork, flow_equivalent_station
 from qmodels.networks.stations import CustomerClass, Station
 from qmodels.policies import TimeSharing, default_candidates
-from qmodels.programs import Burst, Geometric, WorkingSet, best_allotment, speedup_surface
+from qmodels.programs import Burst, Geometric, WorkingSet, best_allotment, fit_runs, speedup_surface
 from qmodels.programs.laws import OverFedDisks, WithContention
 from qmodels.programs.profiles import profile
 from validation.allocation.base import Request
@@ -32,6 +35,7 @@ ONE = PhaseType.exponential(mean=1.0)
 QUEUE = QBD(up=[[[0.5]]], local=[[[0.0]]], down=[[[1.0]]])
 THERE, BACK = [[0.0, 1.0], [0.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]
 PROGRAM = Program([Phase(1.0, 9.0)])
+NO_RUNS = SimpleNamespace(frame=pd.DataFrame(columns=["program", "phase", "kind"]))  # as of a table
 CPU = QueueingNetwork([Station("cpu")], [CustomerClass({"cpu": 0.5}, population=1)])
 CLASSES = MultiClassNetwork([JobClass(1, ONE, ONE), JobClass(1, ONE, ONE)])
 
@@ -165,6 +169,16 @@ def test_an_order_of_a_solution_is_in_its_range(ask, least, most, solved):
         (lambda x: best_allotment(PROGRAM, budget=8, processor_price=x), 1e-12, 9.9e-13),
         (lambda x: speedup_surface(PROGRAM, [1], [1], base=(x, 1)), 1.0, 0.999),
         (lambda x: speedup_surface(PROGRAM, [1], [1], base=(1, x)), 1.0, 0.999),
+        (lambda n: fit_runs(NO_RUNS, seed=n), 0, -1),
+        (lambda n: fit_runs(NO_RUNS, seed=n), 2**32 - 1, 2**32),
+        (lambda n: fit_runs(NO_RUNS, draws=n), 100, 99),
+        (lambda n: fit_runs(NO_RUNS, draws=n), 100_000, 100_001),
+        (lambda x: fit_runs(NO_RUNS, discrepancy=x), 1e-12, 9.9e-13),
+        (lambda x: fit_runs(NO_RUNS, discrepancy=x), 1.0, 1.001),
+        (lambda x: fit_runs(NO_RUNS, cores_per_node=x), 1.0, 0.999),
+        (lambda x: fit_runs(NO_RUNS, cores_per_node=x), 1e9, 1.001e9),
+        (lambda x: fit_runs(NO_RUNS, work=x), 1e-18, 9.9e-19),
+        (lambda x: fit_runs(NO_RUNS, work=x), 1e18, 1.001e18),
         (lambda x: Machine(mesh=Mesh(2, 2), strategy="MC", disk_pace=x), 1.0, 0.999),
         (lambda x: MixedTraffic(io_share=x), 0.0, -0.001),
         (lambda x: MixedTraffic(io_share=x), 1.0, 1.001),

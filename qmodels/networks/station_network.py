@@ -309,10 +309,11 @@ class QueueingNetwork(Record):
         queues = sum(not s.is_delay for s in self.stations)
         if method == "mva":
             return _MEAN_VALUE * cells * max(1, closed.size) * (queues + 4)
-        many = [s for s in self.stations if not s.is_single and not s.is_delay]
-        steps = queues * 2 + sum(s.speed_table(int(self.populations.sum())).size for s in many) * (
-            len(many) + 1
-        )
+        most = int(self.populations.sum())
+        tables = [s.speed_table(most) for s in self.stations]
+        heads = [most if t.max() > t[-1] else min(t.size - 1, most) for t in tables]
+        # a head is passed for all queues, without each of them, and twice in a derivative
+        steps = queues * 2 + sum(heads) * (queues + 2)
         return _SERIES * cells * (closed.size + 1) * steps
 
     def _check_cost(self, method: str, memory: float | None) -> None:

@@ -99,9 +99,10 @@ def _values_of_discrete(name: str, law: Any) -> Nodes:
     """Whole numbers from the least on, twice as far as all but 1e-12 of the law lies."""
     ends = (_quantiles(law, kind, np.array([1e-12]), name) for kind in ("ppf", "isf"))
     low, high = (float(end[0]) for end in ends)
-    if high - low >= MOST_VALUES:
+    count = high - low + 1.0
+    if count > MOST_VALUES:
         raise ModelError(
-            f"{name} has a discrete law of {high - low:.6g} values, more than {MOST_VALUES}; "
+            f"{name} has a discrete law of {count:,.0f} values, more than {MOST_VALUES:,}; "
             f"give a sample of it"
         )
     values = np.arange(max(0.0, 2.0 * low - high - 50.0), 2.0 * high - low + 50.0)

@@ -93,7 +93,7 @@ class RandomLaw(ByValue, Record):
 
     def __post_init__(self) -> None:
         if isinstance(self.form, str):
-            bare = self.form.replace(" ", "") if len(self.form) <= 80 else self.form
+            bare = self.form.replace(" ", "")
             by_bare_text = {text.replace(" ", ""): text for text in FORMS}
             if bare not in by_bare_text:
                 shown = repr(self.form)

@@ -289,3 +289,9 @@ def test_why_nothing_could_be_computed_is_said_beside_what_is_saturated(monkeypa
     found = recommend(SMALL, JOBS, load=0.4, candidates=asked, objective="p95", every=True)
     assert [row.status for row in found.rows] == ["saturated", "not computed"]
     assert found.rows[1].note in found.reason
+
+
+@pytest.mark.parametrize("limits", [("p90 <= 1", "mean_wait <= 0.01"), ("mean_wait <= 0.01", "p90 <= 1")])
+def test_of_several_limits_that_are_not_kept_the_first_is_named(limits):
+    found = recommend(SMALL, JOBS, load=0.4, constraint=limits, candidates=[SP(1, 1)])
+    assert found.rows[0].note.startswith(f"{limits[0].split()[0]} is ")

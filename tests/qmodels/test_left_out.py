@@ -9,6 +9,7 @@ from qmodels.policies import (
     System,
     TimeSharing,
     Workload,
+    parse_policy,
     predict,
 )
 from qmodels.programs import Burst, Geometric, Phase, Program
@@ -77,3 +78,21 @@ def test_the_time_of_dividing_is_said_to_be_left_out_of_the_spread():
 def test_unequal_partitions_under_time_sharing_are_said_to_be_taken_at_their_mean():
     said = reduction(TimeSharing(4, 2, 2), PLAIN, processors=17, count=7)[1]
     assert "partitions taken at their mean size" in said
+
+
+@pytest.mark.parametrize(
+    ("given", "turns", "said"),
+    [(PLAIN, "fcfs", False), (BURSTS, "fcfs", True), (BURSTS, "ps", False), (PLAIN, "ps", False)],
+)
+def test_bursts_with_a_law_of_their_own_are_said_to_be_exponential_where_they_take_turns(given, turns, said):
+    policy = TimeSharing(4, 2, 2, cpu_discipline=turns)
+    told = reduction(policy, given, model="time-sharing")[1]
+    assert ("taken as exponential where they take turns" in told) is said
+
+
+@pytest.mark.thorough(first=1)
+@pytest.mark.parametrize(("policy", "level"), [("TS(4,2;M=2)", 0), ("TS(8,5;M=6)", 1), ("TS(16,9;M=8)", 2)])
+def test_it_is_said_how_jobs_are_taken_to_be_spread_over_many_partitions(policy, level):
+    said = reduction(parse_policy(policy), PLAIN, processors=32, count=16)[1]
+    assert ("disk partitions taken as evenly loaded" in said) is (level > 0)
+    assert ("jobs spread evenly over the processor partitions" in said) is (level > 1)

@@ -156,6 +156,15 @@ class TestAnIndependentParameter:
         assert nodes.values @ nodes.weights == pytest.approx(law.mean(), rel=1e-11)
         assert (nodes.values - law.mean()) ** 2 @ nodes.weights == pytest.approx(law.var(), rel=1e-9)
 
+    def test_that_is_discrete_may_have_a_hundred_thousand_values(self):
+        def mean(values):
+            return Burst(8.0, law=RandomLaw(FED, stats.randint(1, values + 1))).mean_time(p=4, d=2)
+
+        # 4 processors make it four times as fast, but with R = 1, where 2 disks let it be twice
+        assert mean(100_000) == pytest.approx(8.0 * (1 / 4 + (1 / 2 - 1 / 4) / 100_000), rel=1e-9)
+        with pytest.raises(ModelError, match="100,001 values, more than 100,000"):
+            mean(100_001)
+
     def test_that_is_a_poisson_law_is_summed(self):
         """From h = (1 + p)^(k + 1), s = (2/9)^(k + 1) on 8 processors: a generating function."""
         law = RandomLaw(lambda p, d, k: (1.0 + p) ** (k + 1.0), stats.poisson(3.0))
@@ -478,6 +487,7 @@ class TestARandomLawOfNonsense:
 
     def test_may_have_blanks(self):
         assert RandomLaw(" min( d,p / R )", 2.0).form == FED
+        assert RandomLaw(f"min(d,{' ' * 100}p / R)", 2.0).form == FED
         assert str(RandomLaw(FED, 2.0)) == "min(d, p/R), random"
 
 

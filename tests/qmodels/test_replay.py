@@ -145,9 +145,16 @@ def test_errors_are_stated_of_percentiles_and_responses_too(of, q):
     assert held >= 14
 
 
-def test_next_to_a_load_that_the_data_do_not_know_no_upper_end_is_stated():
-    slow = MAP.modulated([[0.0, 0.002], [0.002, 0.0]], rates=[1.7, 0.3])
-    error = queue(renewal(slow.rvs(2_000, 3)), 0.9).fit_error()
+@pytest.mark.parametrize(
+    ("arrivals", "load"),
+    [
+        (MAP.modulated([[0.0, 0.002], [0.002, 0.0]], rates=[1.7, 0.3]), 0.9),
+        (PhaseType.exponential(mean=1.0), 0.97),
+    ],
+)
+def test_next_to_a_load_that_the_data_do_not_know_no_upper_end_is_stated(arrivals, load):
+    """The load may be that of a queue that never empties, if only just."""
+    error = queue(renewal(arrivals.rvs(2_000, 3)), load).fit_error()
     assert error.high == np.inf
     assert error.error == np.inf
     assert "or more" in str(error)

@@ -9,10 +9,17 @@ import pytest
 from phasefit import PhaseType, fit
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.memory import MOST_SECONDS
-from qmodels.networks import JobClass, MultiClassNetwork
+from qmodels.networks import ClosedNetwork, JobClass, MultiClassNetwork
 from qmodels.networks.many_server import ManyServerQueue
 from qmodels.networks.occupancy import Occupancies
-from qmodels.networks.sizes import most_that, occupancy_counts, queue_seconds
+from qmodels.networks.sizes import (
+    _RATE,
+    _STATE,
+    most_that,
+    occupancy_counts,
+    queue_seconds,
+    tagged_size,
+)
 from qmodels.policies import (
     DynamicPartitioning,
     SpaceSharing,
@@ -248,6 +255,24 @@ def test_one_stage_more_than_the_limit_is_refused():
     assert job_stages([stages(2000)], EXPONENTIAL, EXPONENTIAL).order == 2000
     with pytest.raises(MemoryBudgetError, match="a job of 2001 stages"):
         job_stages([stages(2001)], EXPONENTIAL, EXPONENTIAL)
+
+
+def test_the_first_population_whose_levels_fill_20_gb_is_refused_before_their_states_are_counted():
+    """Levels of 0 to n jobs, n + 1 of them, of 100 stages and 150 bytes each."""
+    jobs, law = 1_333_333, erlang(100)
+    assert 150 * jobs * 100 < 20e9 < 150 * (jobs + 1) * 100
+    with pytest.raises(MemoryBudgetError, match=f"a chain of {jobs} levels would take 20 GB"):
+        ClosedNetwork(jobs, delay=law, disk=law, discipline="fcfs").solve()
+
+
+@pytest.mark.parametrize("discipline", ["ps", "siro"])
+@pytest.mark.parametrize(("delay", "disk"), [(1, 4), (4, 1), (2, 3), (3, 2)])
+def test_the_bytes_of_a_tagged_job_are_those_of_its_rates_to_a_factor_of_three(delay, disk, discipline):
+    network = ClosedNetwork(5, varied(delay), varied(disk), discipline)
+    states, needed = tagged_size(network.disk, network.delay, 5, discipline, 1)
+    chain = network.solve("chain").sojourn
+    assert chain.order == pytest.approx(states, rel=0.0 if discipline == "ps" else 1.0)
+    assert 0.8 < (needed - _STATE * states) / (_RATE * chain.rates.nnz) < 3.0
 
 
 def test_a_chain_of_places_is_too_large_by_its_fullest_level_already():

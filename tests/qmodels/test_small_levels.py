@@ -65,6 +65,9 @@ def test_small_blocks_are_kept_from_later_changes_and_checked_one_by_one():
     for bad in (np.nan, -1.0, np.inf):
         with pytest.raises(ModelError, match=r"down\[0\] holds a negative or non-finite entry"):
             QBD([np.ones((1, 1))], [np.zeros((1, 1))], [np.full((1, 1), bad)])
+        with pytest.raises(ModelError, match=r"up\[0\] holds a negative or non-finite entry"):
+            QBD(*([np.full((1, 1), bad)] for _ in range(3)))
+    assert chain.small_levels is not None
     turned = np.asfortranarray([[1.0, 2.0], [3.0, 4.0]])
     whole, views = packed([turned, np.zeros((0, 3)), np.ones((1, 2))])
     assert whole.tolist() == [1.0, 2.0, 3.0, 4.0, 1.0, 1.0]

@@ -1,9 +1,11 @@
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from scipy.stats import gamma
 
-from qmodels.errors import MemoryBudgetError, ModelError
+from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
 from qmodels.markov.sweeps.m_matrix import MMatrix
 from qmodels.networks import ClosedNetwork, SojournLaw, sojourn, solution, tagged
 from tests.data import KEPT
@@ -150,6 +152,20 @@ def test_a_large_chain_is_iterated_to_its_error_bound(discipline, jobs):
     assert found.error_bound == bound
     assert abs(float(found.start @ x) / exact.mean - 1.0) <= bound
     assert found.moment(3) == pytest.approx(exact.moment(3), rel=4 * bound + 1e-12)
+
+
+@pytest.mark.parametrize(("times", "believed"), [(99.5, True), (100.5, False)])
+def test_a_bound_that_comes_down_no_further_is_believed_up_to_a_hundred_roundings(times, believed):
+    class Stuck(MMatrix):
+        def _error_bound(self, right, x):
+            return times * self._rounding_share(right, x)
+
+    rates = csr_array(np.array([[0.0, 1.0], [2.0, 0.0]]))
+    stuck = Stuck(rates, np.array([3.0, 4.0]))
+    with nullcontext() if believed else pytest.raises(ConvergenceError, match="moments of the sojourn"):
+        x, bound = stuck.solve(np.ones(2))
+        assert x == pytest.approx([0.5, 0.5], rel=0.01)
+        assert bound == pytest.approx(99.5 * 8.0 * 2.0**-52 * 2.0, rel=0.01)
 
 
 def test_stiff_chains_are_still_solved_to_their_bound():

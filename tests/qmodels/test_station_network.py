@@ -1,4 +1,5 @@
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from qmodels.networks import (
     MultiClassNetwork,
     QueueingNetwork,
     Station,
+    _normaliser,
     flow_equivalent_station,
 )
 from qmodels.networks.product_form import machine_repair
+from qmodels.networks.station_network import _SERIES
 from qmodels.queues import Queue
 from tests.campaigns.station_networks import chain_error, random_network, small_networks
 
@@ -44,6 +47,36 @@ def test_many_classes_of_one_customer_each_are_too_many_populations_to_visit(ser
     classes = [CustomerClass({"cpu": 1.0}, population=1)] * 30
     network = QueueingNetwork([Station("cpu", servers=servers)], classes)
     assert network.solve().method == "approximate (linearizer)"
+
+
+@pytest.mark.parametrize(
+    ("stations", "near"),
+    [
+        ([Station("one"), Station("few", servers=2)], 0.15),
+        ([Station("many", servers=60), Station("more", servers=40)], 0.01),
+        ([*(Station(f"disk {n}") for n in range(20)), Station("many", servers=50)], 0.01),
+        ([Station("one"), Station("rising", speeds=[1.0, 1.5, 3.0])], 0.1),
+        ([Station("one"), Station("rising on", speeds=np.linspace(1.0, 2.0, 300).tolist())], 0.01),
+        ([Station("one"), Station("falling", speeds=[1.0, 2.0, 1.5])], 0.35),
+    ],
+)
+def test_the_seconds_of_a_convolution_are_those_of_its_passes_over_all_populations(stations, near):
+    """Counted in a run: as many for each head and queue, as few for queues of one server."""
+    service = {station.name: 1.0 + n for n, station in enumerate(stations)}
+    network = QueueingNetwork(stations, [CustomerClass(service, population=90, think=1.0)])
+    with mock.patch.object(_normaliser, "weighted_shift", wraps=_normaliser.weighted_shift) as passes:
+        network.solve("convolution")
+    steps = network._exact_seconds("convolution") / (_SERIES * 91 * 2)
+    assert steps == pytest.approx(passes.call_count, rel=near)
+
+
+def test_customers_at_a_station_that_gets_slower_are_refused_before_minutes_of_computing():
+    """Its series has as many terms as there are customers, whatever the speeds that are given."""
+    classes = [CustomerClass({"cpu": 1.0, "disk": 2.0}, population=400, think=5.0)] * 2
+    speeds = [1.0, 2.0, 1.5]
+    network = QueueingNetwork([Station("cpu"), Station("disk", speeds=speeds)], classes)
+    with pytest.raises(MemoryBudgetError, match=r"160,801 populations .* would take some 46 s"):
+        network.solve()
 
 
 @pytest.mark.parametrize("servers", [1, 3])
@@ -130,6 +163,16 @@ def test_approximations_are_near_and_say_so(rng):
             found.append(float(np.abs(solution.response / exact - 1).max()))
     assert max(errors["linearizer"]) < 0.02
     assert max(errors["linearizer"]) < max(errors["bard-schweitzer"]) < 0.3
+
+
+@pytest.mark.parametrize("method", ["linearizer", "bard-schweitzer"])
+def test_approximations_of_hundreds_of_customers_are_near_the_exact_answer(method):
+    classes = [
+        CustomerClass({"cpu": 1.0, "disk": 2.0}, population=300, think=100.0),
+        CustomerClass({"cpu": 2.0, "disk": 0.5}, population=200, think=50.0),
+    ]
+    network = QueueingNetwork([Station("cpu"), Station("disk")], classes)
+    assert network.solve(method).throughput == pytest.approx(network.solve("mva").throughput, rel=1e-2)
 
 
 def test_unlike_services_in_order_of_arrival_are_said_to_break_the_product_form():

@@ -164,3 +164,10 @@ def test_too_many_times_are_refused_before_anything_is_allocated():
     rates = csr_array(diags_array([np.ones(9999)] * 2, offsets=[1, -1]))
     with pytest.raises(MemoryBudgetError, match="10000 states at 1000 times"):
         transient(rates, np.eye(10_000)[0], np.arange(1000.0), memory=1e7)
+
+
+def test_what_was_found_cannot_be_written_to():
+    found = transient([[0.0, 1.0], [1.0, 0.0]], initial=[1.0, 0.0], times=[1.0])
+    for array in (found.times, found.probabilities):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 2.0

@@ -12,7 +12,11 @@ from qmodels.io.runs import RunTable, read_runs
 from qmodels.programs import fit_runs
 from qmodels.programs.comparison import compare_runs
 from qmodels.programs.scaling import sized
+from qmodels.programs.scaling.evidence import weigh
+from qmodels.programs.scaling.pooling import pooled_cells
+from qmodels.programs.scaling.sized import _SPREAD, SizedLibrary, Way, weigh_sizes
 from qmodels.programs.scaling.sizes import Size
+from qmodels.programs.scaling.terms import library
 from tests.command import called
 
 
@@ -52,6 +56,59 @@ def test_an_exponent_is_learnt_where_it_is_not_one():
     assert fitted.size.exponent[0] == pytest.approx(1.5, abs=0.03)
     told = fitted.predict(32.0, 1.0)
     assert told.time_low[0] < truth(32.0, 4000.0) < told.time_high[0]
+
+
+def _fine_exponent(runs, work, ways):
+    """Mean and deviation of the exponent over a fine grid of each way to grow, far beyond the nodes."""
+    shown, sizes = library("cpu"), np.log(work / work.max())
+    logs, exponents = [], []
+    for fixed, local in {(way.fixed, way.local) for way in ways}:
+        nodes = np.log([way.exponent for way in ways if (way.fixed, way.local) == (fixed, local)])
+        grid = nodes.mean() + 2.0 * np.ptp(nodes) * np.linspace(-1.0, 1.0, 21)
+        for at in grid:
+            factors = np.exp(np.outer(Way(np.exp(at), fixed, local).powers(shown), sizes))
+            one = weigh(SizedLibrary(shown.kind, shown.terms, shown.scale, factors), runs).with_odds()
+            level = np.logaddexp.reduce(one.log_weight, axis=None) + np.log(grid[1] - grid[0])
+            logs.append(level - 0.5 * (at / _SPREAD) ** 2)
+            exponents.append(np.exp(at))
+    shares = np.exp(np.array(logs) - np.logaddexp.reduce(logs))
+    mean = shares @ np.array(exponents)
+    return mean, np.sqrt(shares @ (np.array(exponents) - mean) ** 2)
+
+
+@pytest.mark.thorough
+def test_the_exponent_is_that_of_a_fine_integral_to_half_of_its_deviation_mostly_an_eighth(rng):
+    p, work = (axis.ravel() for axis in np.meshgrid([1.0, 2.0, 4.0, 8.0, 16.0], [1.0, 2.0, 4.0]))
+    off = []
+    for noise in (0.02, 0.05, 0.1, 0.2) * 2:
+        grown = work ** rng.uniform(0.7, 1.6)
+        beside = grown if rng.random() < 0.5 else 1.0
+        seconds = (50.0 * grown / p + 2.0 * beside) * np.exp(noise * rng.standard_normal(p.size))
+        pooled, cells, _ = pooled_cells(np.stack([p, np.ones(p.size), work]), seconds)
+        runs = pooled.by_processors()
+        sized = weigh_sizes(library("cpu"), runs, cells[2], 4.0)
+        mean, deviation = _fine_exponent(runs, cells[2], sized.ways)
+        off.append(abs(sized.exponent()[0] - mean) / deviation)
+    assert np.median(off) < 0.125
+    assert max(off) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("work", "sizes", "together", "said"),
+    [
+        (100.0, 2, False, ()),
+        (400.0, 3, False, ()),
+        (800.0, 3, False, ("1 doublings outside",)),
+        (25.0, 3, False, ("2 doublings outside",)),
+        (25.0, 2, False, ("2 doublings outside", "only two sizes")),
+        (400.0, 2, True, ("only grew with the processors",)),
+        (800.0, 2, True, ("1 doublings outside", "only two sizes", "only grew with the processors")),
+    ],
+)
+def test_a_size_is_warned_of_outside_of_the_runs_and_where_these_cannot_tell(work, sizes, together, said):
+    warned = Size(work, least=100.0, most=400.0, asked=True, together=together, sizes=sizes).warnings()
+    assert len(warned) == len(said)
+    assert all(part in text for part, text in zip(said, warned, strict=True))
 
 
 @pytest.mark.thorough

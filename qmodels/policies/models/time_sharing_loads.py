@@ -68,10 +68,10 @@ _WITHIN: Final = 0.995
 MOST_APART: Final = 160
 #: Part of a job's time up to which its transfers are little.
 _LITTLE: Final = 0.2
-#: Part of the time that partitions with room for fewer jobs may be full for these to be followed instead.
-_HARDLY_FULL: Final = 0.02
+#: Part of what partitions with room for fewer jobs carry at which it is looked how jobs lie on them, at most.
+_NEARLY: Final = 0.98
 #: Seconds that the occupancy may take beside the stages of arrivals, about.
-_SECONDS: Final = 0.3
+_SECONDS: Final = 0.4
 #: Ways in which partitions of several kinds may be taken, at most, for these to be told apart.
 _MOST_TAKEN: Final = 2000
 #: Ratios beyond which one of the two centres might as well not be there.
@@ -201,8 +201,9 @@ class Machine:
     def _followed_rooms(self) -> Iterator[tuple[PartitionRooms, PhaseType | MAP | None]]:
         """Yield rooms whose jobs can be followed, and with which arrivals, the most telling first.
 
-        Where partitions have room for more jobs than can be followed, they have room for fewer. That disk
-        partitions are told apart matters more than how many, unless jobs transfer little.
+        How few jobs lie is the same whether there is room for more or not. So where partitions have room for
+        more jobs than can be followed, they have room for fewer. That disk partitions are told apart
+        matters more than for how many, unless jobs transfer little.
         """
         level = self.level_of_detail
         by_disk = level == 0 or self.io > _LITTLE * (self.io + self.cpu)
@@ -222,7 +223,7 @@ class Machine:
         if self.level_of_detail > 0:
             said.append("disk partitions taken as evenly loaded")
         if self.level_of_detail > 1:
-            said.append("jobs spread evenly over processor partitions that are often full")
+            said.append("jobs spread evenly over processor partitions that are nearly full")
         if not self.arrangement.sizes_hold:
             said.append("partitions taken at their mean size while several jobs are on one")
         if self.sharing != "ps":
@@ -398,9 +399,8 @@ class Machine:
         for rooms, arrivals in self._followed_rooms():
             if rooms.multiprogramming == self.arrangement.multiprogramming:
                 return _occupancy(rooms).solved(rates(rooms), arrival_rate, arrivals)
-            fewer = _hardly_full(rooms, rates(rooms), arrival_rate, arrivals)
-            if fewer is not None:
-                return fewer.among(self._spread(even()))
+            fewer = _of_those(rooms, rates(rooms), arrival_rate, arrivals)
+            return fewer.among(self._spread(even()))
         return self._spread(even())
 
     def _at_disk(self, held: Held, cpu: list[float]) -> dict[int, float]:
@@ -422,16 +422,14 @@ class Machine:
         return PartitionLoads(number, rate, np.zeros(most), 1.0, number, followed=False)
 
 
-def _hardly_full(
+def _of_those(
     rooms: PartitionRooms, rates: Rates, arrival_rate: float, arrivals: PhaseType | MAP | None
-) -> PartitionLoads | None:
-    """Loads of partitions with room for fewer jobs than they have; None where these are often full."""
+) -> PartitionLoads:
+    """Loads of partitions with room for fewer jobs than they have, at no more than nearly their capacity."""
     occupancy, c = _occupancy(rooms), rooms.max_running
     saturated = occupancy.solved(rates, None)
-    if arrival_rate >= _WITHIN * float(saturated.number[c] @ saturated.rate[c]):
-        return None
-    found = occupancy.solved(rates, arrival_rate, arrivals)
-    return found if found.seen[c].sum() <= _HARDLY_FULL * found.seen.sum() else None
+    most = _NEARLY * float(saturated.number[c] @ saturated.rate[c])
+    return occupancy.solved(rates, min(arrival_rate, most), arrivals)
 
 
 def _of_fewer(rooms: PartitionRooms, order: int, *, in_full: bool) -> Iterator[PartitionRooms]:

@@ -408,7 +408,7 @@ def test_on_a_large_machine_as_well(policy, arrivals):
 
 @pytest.mark.thorough
 def test_responses_grow_with_the_load_where_partitions_have_room_for_more_than_is_followed():
-    """They fell by up to 45 % where more than a few partitions came to be full, and jobs to be spread evenly."""
+    """They fell by up to 45 % where partitions came to be full, and jobs to be spread evenly."""
     program = Program([WorkingSet(8, [Phase(io=0.0125, cpu=0.1125)])])
     work = Workload(program, match_moments(1.0, 2.0), match_moments(1.0, 9.0))
     given = TS(16, 7, 8), System(16, 7), work

@@ -103,10 +103,14 @@ class RunningChain:
         pi = solve_chain(csr_array(inner + followed)).probabilities
         return float(pi @ followed.sum(axis=1))
 
-    def paced(self, part: float) -> RunningChain:
-        """The chain with so many times the capacity: of c running jobs k get on at its k/c-th power."""
+    def paced(self, part: float, alone: int = 0) -> RunningChain:
+        """The chain with so many times the capacity, of which k of c jobs have the k/c-th power.
+
+        So many that run alone get on as they do.
+        """
         centre, c, staged = self.centre, self.max_running, self.staged
-        pace = np.repeat(part ** (np.arange(c + 1) / c), self.sizes)
+        more = np.maximum(np.arange(c + 1) - alone, 0)
+        pace = np.repeat(part ** (more / (c - alone)), self.sizes)
         if staged is not None:
             staged = replace(staged, speeds=staged.speeds * pace[:, None])
             centre = staged.centre()

@@ -57,7 +57,7 @@ def at_played_capacity(case: Case, running: RunningChain) -> RunningChain:
     one = len(parts(workload.program)) == 1 and float(workload.program.mean_phases) > 1.0
     if workload.has_bursts or not one or workload.demand.scv > _PLAYED:
         return running
-    return running.paced(TimeSharingModel().build(case).capacity / running.capacity)
+    return running.paced(TimeSharingModel().build(case).capacity / running.capacity, alone=1)
 
 
 @MODELS.register

@@ -48,7 +48,7 @@ def report(tmp_path_factory):
 def test_the_report_warns_of_steps_as_the_terminal_does(report):
     """Warnings of steps were printed in the terminal alone."""
     fit, text, frame = report
-    assert len(fit.warnings) == 3
+    assert len(fit.warnings) == 2
     for said in fit.warnings:
         assert html.escape(said) in text or said in text
         assert said in html.unescape(frame)

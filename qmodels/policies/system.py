@@ -304,6 +304,11 @@ class Arrangement(Record):
         """The same with every size that was not given at its mean, such as P / K_P."""
         return replace(self, whole=False)
 
+    def with_room_for(self, jobs: int) -> Arrangement:
+        """The same with room for no more than so many jobs on a processor partition."""
+        most = min(self.max_running, jobs * self.processor_partitions)
+        return replace(self, multiprogramming=jobs, max_running=most)
+
     @property
     def used_disk_partitions(self) -> int:
         """Disk partitions that any job works on, min(K_P, K_D)."""

@@ -226,7 +226,7 @@ def _pace(loads: PartitionLoads, step: Partitions, classes: Classes) -> Array:
     completed = (law[:, :, None] * np.maximum(counts, 0) * ends).sum(axis=(1, 2))
     wanted = law.sum(axis=1) * done[: most + 1]
     followed = np.flatnonzero(wanted > 0.0)
-    found = np.ones(done.size)
+    found, last = np.ones(done.size), int(followed.max(initial=0))
     found[followed] = completed[followed] / wanted[followed]
-    found[followed.max(initial=0) + 1 :] = found[followed.max(initial=0)]  # of more jobs as of the most
+    found[last + 1 :] = found[last]  # of more jobs as of the most
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -28,7 +27,7 @@ from qmodels.policies.models.sized_jobs import (
 )
 from qmodels.policies.models.state_search import explored
 from qmodels.policies.models.time_sharing import TimeSharingModel, at_played_capacity
-from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED, VARIABLE
+from qmodels.policies.models.time_sharing_loads import NO_MORE, TAKEN_AS_SHARED, VARIABLE
 from qmodels.policies.system import Arrangement, Workload
 from qmodels.programs.model import parts
 
@@ -127,7 +126,7 @@ class PartitionClasses(AbstractModel):
         running, said = followed.running(), followed.simplifications
         most = followed.arrangement.multiprogramming
         if most < case.arrangement.multiprogramming:
-            said = (*said, f"no more than {most} jobs taken on a partition")
+            said = (*said, NO_MORE.format(most))
         if len(followed.partitions) == 1:
             running = at_played_capacity(case, running)
         if followed.shared:
@@ -509,7 +508,7 @@ def _fewer_rooms(at: Arrangement) -> Iterator[Arrangement]:
     """Yield one partition with room for ever fewer jobs, which are still as good as any number."""
     if at.processor_partitions == 1:
         for most in range(min(at.multiprogramming, _MOST_ROOMS + 1) - 1, _LEAST_ROOMS - 1, -1):
-            yield replace(at, multiprogramming=most, max_running=min(at.max_running, most))
+            yield at.with_room_for(most)
 
 
 def _choices(workload: Workload, p: float, d: float, jobs: int) -> Iterator[Classes]:

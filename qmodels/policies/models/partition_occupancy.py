@@ -170,7 +170,7 @@ class PartitionLoads:
         return np.asarray(self.seen / np.maximum(self.seen.sum(axis=0), 1e-300))
 
     def among(self, more: PartitionLoads) -> PartitionLoads:
-        """The same with what is said of more jobs, which hardly ever run, and of more on a partition."""
+        """The same, with what others say of more jobs and of more on a partition."""
         c, most = (n - 1 for n in self.number.shape)
         number, rate = more.number.copy(), more.rate.copy()
         seen, starts = np.zeros(number.shape), np.zeros(more.starts.size)

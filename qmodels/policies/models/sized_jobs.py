@@ -26,7 +26,7 @@ MOST_ROUNDS: Final = 6
 #: Share of I/O in a job's time up to which jobs in turns compute in rounds: nearly all have a burst in
 #: each, whatever their sizes, so that how many a job has left says when it leaves. Chosen by looking at
 #: the points of the record of unlike jobs, see `tests.campaigns.unlike_grid`.
-_IN_ROUNDS: Final = 0.2
+LITTLE: Final = 0.2
 #: Transfer over computation that is as good as none.
 _LEAST: Final = 1e-9
 #: Second moments that differ by less are taken as equal.
@@ -110,7 +110,7 @@ def transfers_little(program: AbstractProgram, p: float, d: float) -> bool:
     p, d : float
         Processors and disks of a job.
     """
-    return float(program.mean_io(p, d)) <= _IN_ROUNDS * float(program.mean_time(p, d))
+    return float(program.mean_io(p, d)) <= LITTLE * float(program.mean_time(p, d))
 
 
 def most_rounds(workload: Workload, p: float, d: float) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -17,6 +16,7 @@ from qmodels.policies.models.lasting_sizes import lasting_in_branches, with_last
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.time_sharing_loads import (
     MOST_APART,
+    NO_MORE,
     VARIABLE,
     Machine,
     all_alike,
@@ -31,8 +31,6 @@ Array = NDArray[np.float64]
 
 #: Jobs of a partition that are as good as any number: what it completes is a ninth below all at the most.
 _MANY: Final = 8
-
-
 #: Variability of demands up to which the capacity of turns that were played is nearer than that of
 #: exponential bursts, see `played_gain`.
 _PLAYED: Final = 12.0
@@ -98,16 +96,16 @@ class TimeSharingModel(AbstractModel):
         machine = Machine.of(arrangement, workload, demand.scv)
         said = [*case.approximation, *reduced, *machine.simplifications]
         two = machine.turns and not workload.has_bursts and demand.scv > VARIABLE
-        partitions, most = arrangement.processor_partitions, arrangement.multiprogramming
-        apart = min(most, MOST_BY_CLASS, MOST_APART // partitions)  # jobs of a partition told apart
+        most = arrangement.multiprogramming
+        # jobs of a partition told apart
+        apart = min(most, MOST_BY_CLASS, MOST_APART // arrangement.processor_partitions)
         if two and apart < most:
             if apart < _MANY or case.given:
                 said.append("long and short jobs taken at one speed, for they are too many to be told apart")
                 two = False
             else:
-                said.append(f"no more than {apart} jobs taken on a partition")
-                running = min(arrangement.max_running, apart * partitions)
-                arrangement = replace(arrangement, multiprogramming=apart, max_running=running)
+                said.append(NO_MORE.format(apart))
+                arrangement = arrangement.with_room_for(apart)
                 machine = Machine.of(arrangement, workload, demand.scv)
         if two and (demand.order != 2 or demand.jumps.any()):
             demand = two_branches(demand)
@@ -144,7 +142,7 @@ class TimeSharingModel(AbstractModel):
             def at_rate(rate: float) -> RunningChain:
                 return made(rate * ours)
 
-        followed = machine.follows_arrivals
+        followed = machine.followed is not None and machine.followed[1] is not None
         return BuiltModel(
             self,
             saturated,

@@ -38,6 +38,7 @@ from qmodels.policies.models.partition_occupancy import (
     partition_rates,
 )
 from qmodels.policies.models.policy_queue import RunningChain
+from qmodels.policies.models.sized_jobs import LITTLE
 from qmodels.policies.models.stage_counts import StagedJobs
 from qmodels.policies.models.turns import (
     MOST_BY_CLASS,
@@ -56,6 +57,8 @@ Array = NDArray[np.float64]
 
 #: What is said of disks in order of arrival or at random whose jobs are taken to share them.
 TAKEN_AS_SHARED: Final = "disks taken as shared, though their bursts take turns"
+#: What is said of partitions with room for more jobs than are followed.
+NO_MORE: Final = "no more than {} jobs taken on a partition"
 #: States of the occupancy up to which it is followed with disk partitions, and without, where all may be
 #: taken: eight jobs on each of eight processor partitions are 12,870.
 MOST_OCCUPANCIES: Final = 6000
@@ -66,8 +69,6 @@ VARIABLE: Final = 1.02
 _WITHIN: Final = 0.995
 #: Running jobs up to which two classes of them are told apart.
 MOST_APART: Final = 160
-#: Part of a job's time up to which its transfers are little.
-_LITTLE: Final = 0.2
 #: Part of what partitions with room for fewer jobs carry at which it is looked how jobs lie on them, at most.
 _NEARLY: Final = 0.98
 #: Seconds that the occupancy may take beside the stages of arrivals, about.
@@ -193,28 +194,24 @@ class Machine:
         """The processor partitions as if all worked on one disk partition."""
         return replace(self.rooms, sizes=(self.arrangement.processor_partitions,))
 
-    @property
-    def follows_arrivals(self) -> bool:
-        """Whether the occupancy is followed with how jobs arrive, unless partitions are often full."""
-        return any(arrivals is not None for _, arrivals in self._followed_rooms())
-
-    def _followed_rooms(self) -> Iterator[tuple[PartitionRooms, PhaseType | MAP | None]]:
-        """Yield rooms whose jobs can be followed, and with which arrivals, the most telling first.
+    @cached_property
+    def followed(self) -> tuple[PartitionRooms, PhaseType | MAP | None] | None:
+        """Rooms whose jobs are followed, and with which arrivals, None: Poisson; no rooms where none can be.
 
         How few jobs lie is the same whether there is room for more or not. So where partitions have room for
         more jobs than can be followed, they have room for fewer. That disk partitions are told apart
         matters more than for how many, unless jobs transfer little.
         """
         level = self.level_of_detail
-        by_disk = level == 0 or self.io > _LITTLE * (self.io + self.cpu)
+        by_disk = level == 0 or self.io > LITTLE * (self.io + self.cpu)
         rooms = [(self.rooms, level == 0)] if by_disk else []
         for arrivals in dict.fromkeys((self.arrivals, None)):
             order = 1 if arrivals is None else arrivals.order
             for base, in_full in (*rooms, (self.alike, level <= 1)):
-                parts = _of_fewer(base, order, in_full=in_full)
-                followed = next((x for x in parts if _soon(x, order)), None)
-                if followed is not None:
-                    yield followed, arrivals
+                for fewer in _for_ever_fewer(base, order, in_full=in_full):
+                    if _soon(fewer, order):
+                        return fewer, arrivals
+        return None
 
     @property
     def simplifications(self) -> tuple[str, ...]:
@@ -396,12 +393,13 @@ class Machine:
                 return self._spread(even())
             rooms = (self.rooms, self.alike)[self.level_of_detail]
             return _occupancy(rooms).solved(rates(rooms), None)
-        for rooms, arrivals in self._followed_rooms():
-            if rooms.multiprogramming == self.arrangement.multiprogramming:
-                return _occupancy(rooms).solved(rates(rooms), arrival_rate, arrivals)
-            fewer = _of_those(rooms, rates(rooms), arrival_rate, arrivals)
-            return fewer.among(self._spread(even()))
-        return self._spread(even())
+        if self.followed is None:
+            return self._spread(even())
+        rooms, arrivals = self.followed
+        if rooms.multiprogramming == self.arrangement.multiprogramming:
+            return _occupancy(rooms).solved(rates(rooms), arrival_rate, arrivals)
+        fewer = _below_capacity(rooms, rates(rooms), arrival_rate, arrivals)
+        return fewer.among(self._spread(even()))
 
     def _at_disk(self, held: Held, cpu: list[float]) -> dict[int, float]:
         """As `partition_rates`; with too many jobs for it, the disk or the processors limit."""
@@ -422,17 +420,17 @@ class Machine:
         return PartitionLoads(number, rate, np.zeros(most), 1.0, number, followed=False)
 
 
-def _of_those(
+def _below_capacity(
     rooms: PartitionRooms, rates: Rates, arrival_rate: float, arrivals: PhaseType | MAP | None
 ) -> PartitionLoads:
-    """Loads of partitions with room for fewer jobs than they have, at no more than nearly their capacity."""
+    """Loads of partitions with room for fewer jobs than there is, at no more than nearly what these carry."""
     occupancy, c = _occupancy(rooms), rooms.max_running
     saturated = occupancy.solved(rates, None)
     most = _NEARLY * float(saturated.number[c] @ saturated.rate[c])
     return occupancy.solved(rates, min(arrival_rate, most), arrivals)
 
 
-def _of_fewer(rooms: PartitionRooms, order: int, *, in_full: bool) -> Iterator[PartitionRooms]:
+def _for_ever_fewer(rooms: PartitionRooms, order: int, *, in_full: bool) -> Iterator[PartitionRooms]:
     """Yield rooms that can be followed beside so many stages of arrivals, with ever less room."""
     for most in range(rooms.multiprogramming, 1, -1):
         running = min(rooms.max_running, most * sum(rooms.sizes))

@@ -304,6 +304,7 @@ def _component(
     phase: int, kind: Component, timed: Timed, posterior: Posterior, fitted: Array, name: str
 ) -> FittedComponent:
     cells = np.unique(np.stack([timed.p, timed.d]), axis=1)
+    # what the runs leave open is said of disks, too, whose terms are not tried on a single number of them
     design = Design(library(kind, posterior.library.scale), cells[0], cells[1])
     residuals = np.log(timed.seconds) - np.log(fitted)
     return FittedComponent(

@@ -6,7 +6,8 @@
 latter drawn after the models had been changed for two of the former; ``rounds`` draws under time
 sharing again, half of them ordinary; ``percentiles`` draws after those of unequal partitions and of
 mixes in turns were found in another way, ``sizes`` after the sizes of one branch of a demand were made
-to last, ``mixes`` after those of mixes were, ``last`` after those within a class were. With
+to last, ``mixes`` after those of mixes were, ``last`` after those within a class were, ``played`` before
+percentiles of jobs in turns were those of jobs that are played. With
 ``again`` those of the record are predicted anew, beside the simulations that are there. Rule, counts
 and seed were written down before any of them was simulated.
 """
@@ -34,6 +35,10 @@ FRESH: Final = {
     "disks": ({"TS demand": 40, "TS mix": 12, "TS bursts": 8}, 370_036),
     "singles": ({"TS demand": 24, "TS mix": 16, "TS ordinary": 12, "TS without I/O": 8}, 371_036),
     "rooms": ({"TS demand": 20, "TS mix": 20, "TS ordinary": 12, "TS without I/O": 8}, 372_036),
+    "played": (
+        {"TS demand": 20, "TS mix": 20, "TS bursts": 12, "TS ordinary": 10, "TS without I/O": 10},
+        373_036,
+    ),
     "percentiles": ({"SP unequal": 20, "TS mix": 20, "SP demand": 10, "DP demand": 10}, 366_036),
 }
 

@@ -1,14 +1,15 @@
 """Compiled kernels of time sharing: plain arrays in, plain arrays out.
 
 They are asked thousands of times for a handful of numbers each, where the calls of numpy cost more
-than the arithmetic. The wrappers that check and explain are in `turns`, `partition_occupancy` and
-`time_sharing_loads`.
+than the arithmetic; and one of them plays some 100,000 bursts. The wrappers that check and explain are
+in `turns`, `partition_occupancy`, `time_sharing_loads` and `played_turns`.
 """
 
 from __future__ import annotations
 
 from math import exp, expm1, inf, log
 
+import numpy as np
 from numba import njit
 
 
@@ -186,3 +187,96 @@ def draw_classes(number, mixes, ones, twos, log_factorial, found):
                 power *= step
             for a in range(j + 1):
                 base[j, a] *= there[j] / max(total, 1e-300)
+
+
+@njit(cache=True, nogil=True)
+def _next_burst(job, after, bursts, burst, stage):
+    """Next burst of a job that has any length, beginning at this one: its number and stage; the end if none.
+
+    Stage 0 is the transfer, 1 the computation; ``bursts`` (b, 2) are their seconds.
+    """
+    while burst < after[job + 1] and bursts[burst, stage] == 0.0:
+        burst, stage = burst + stage, 1 - stage
+    return burst, stage
+
+
+@njit(cache=True, nogil=True)
+def play_partition(first, bursts, gaps, picks, units, chance, others, slower, waits, stays):
+    """Fill ``waits`` and ``stays`` (n,), NaN at first, with those of jobs in turns on one partition.
+
+    See `played_turns`. Job i has the ``bursts`` (b, 2) from ``first[i]`` to ``first[i + 1]``; jobs of the
+    whole machine come after ``gaps``, and the next start is on this partition with ``chance`` (c + 1, M + 1)
+    by the jobs that run and those here, for which ``picks`` in [0, 1) are used in turn. ``others``
+    (c + 1, M + 1) is the rate at which jobs elsewhere end, after ``units`` of a mean of one, and ``slower``
+    (c + 1, M + 1) how many times slower than alone the disk is.
+    """
+    room, c = others.shape[1] - 1, others.shape[0] - 1
+    who, burst, turn = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64)
+    left, since = np.zeros(room), np.zeros(room)
+    arrived = np.empty(gaps.size)
+    here = running = came = begun = own = turns = used = picked = 0
+    now, coming, unit = 0.0, gaps[0], units[0]
+    while came < gaps.size and own < stays.size:
+        # turn is 0 of those at the disk; the least other one computes
+        computing, moving = -1, 0
+        for n in range(here):
+            if turn[n] == 0:
+                moving += 1
+            elif computing < 0 or turn[n] < turn[computing]:
+                computing = n
+        pace = slower[running, here] * moving
+        step, ends = coming, -1  # an arrival
+        if running > here and unit / others[running, here] < step:
+            step, ends = unit / others[running, here], -2  # a job elsewhere
+        for n in range(here):
+            if turn[n] == 0 and left[n] * pace < step:
+                step, ends = left[n] * pace, n
+        if computing >= 0 and left[computing] < step:
+            step, ends = left[computing], computing
+        now += step
+        coming -= step
+        if running > here:
+            unit -= step * others[running, here]
+        for n in range(here):
+            if turn[n] == 0:
+                left[n] -= step / pace
+        if computing >= 0:
+            left[computing] -= step
+        if ends == -1:
+            arrived[came] = now
+            came += 1
+            if came < gaps.size:
+                coming = gaps[came]
+        elif ends == -2:
+            running -= 1
+            used = (used + 1) % units.size
+            unit = units[used]
+        else:
+            stage = 0 if turn[ends] == 0 else 1
+            number, stage = _next_burst(who[ends], first, bursts, burst[ends] + stage, 1 - stage)
+            if number < first[who[ends] + 1]:
+                turns += stage
+                burst[ends], left[ends], turn[ends] = number, bursts[number, stage], turns * stage
+            else:
+                stays[who[ends]] = now - since[ends]
+                here, running = here - 1, running - 1
+                for each in (who, burst, turn):
+                    each[ends] = each[here]
+                left[ends], since[ends] = left[here], since[here]
+        while begun < came and running < c and own < stays.size:
+            placed = picks[picked] < chance[running, here]
+            picked = (picked + 1) % picks.size
+            if placed:
+                number, stage = _next_burst(own, first, bursts, first[own], 0)
+                waits[own] = now - arrived[begun]
+                if number == first[own + 1]:  # nothing to do
+                    stays[own] = 0.0
+                else:
+                    turns += stage
+                    who[here], burst[here], since[here] = own, number, now
+                    left[here], turn[here] = bursts[number, stage], turns * stage
+                    here, running = here + 1, running + 1
+                own += 1
+            else:
+                running += 1
+            begun += 1

@@ -94,6 +94,8 @@ class BuiltModel:
     #: mean seconds for which few jobs are held up, which makes the mean longer than that of the followed
     #: ones; 0: all of these are as much slower as the mean is
     held_up: float = 0.0
+    #: whether jobs take turns, so that percentiles are those of jobs that are played
+    turns: bool = False
 
     @property
     def name(self) -> str:

@@ -102,7 +102,7 @@ class BurstClasses(AbstractModel):
             "use a demand law of lower order or fewer partitions",
         )
         running = at_played_capacity(case, followed.running())
-        return BuiltModel(self, running, False, running.capacity, followed.simplifications)
+        return BuiltModel(self, running, False, running.capacity, followed.simplifications, turns=True)
 
 
 class _Followed:

@@ -28,7 +28,7 @@ class Exact(AbstractModel):
 
     name = "exact"
     rank = 10
-    followed_by = ("burst-classes", "time-sharing")
+    followed_by = ("time-sharing",)
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: turns of bursts with laws of their own, where the chain is small."""
@@ -55,7 +55,8 @@ class Exact(AbstractModel):
             running = time_sharing_running(case.policy.label, arrangement, case.workload, case.memory)
         else:
             running, left_out = _by_place(arrangement, case.workload, case.memory)
-        return BuiltModel(self, running, not left_out, running.capacity, left_out)
+        turns = arrangement.multiprogramming > 1 and arrangement.cpu_discipline == "fcfs"
+        return BuiltModel(self, running, not left_out, running.capacity, left_out, turns=turns)
 
 
 def _by_place(

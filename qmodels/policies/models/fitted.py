@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit import PhaseType, convolve, tail_law
+from phasefit import PhaseType, tail_law
 from phasefit.errors import ModelError
 from qmodels.errors import MemoryBudgetError
 from qmodels.networks.many_server import ManyServerQueue
@@ -35,45 +34,28 @@ Array = NDArray[np.float64]
 _MOST_FOLLOWED: Final = 5
 #: Most phases of the law of a job's time alone that is followed where that of the others is simpler.
 _MOST_ALONE: Final = 16
-#: Part of a job's time below which the turns of others are none.
-_HARDLY_ANY: Final = 1e-3
 #: Speeds that agree to this are one speed.
 _SAME: Final = 1e-12
 
 
-def own_demands(solved: SolvedQueue) -> Iterator[PhaseType | None]:
-    """Yield laws of the demand of the one job whose response is asked for, the nearest first.
+def own_demand(solved: SolvedQueue) -> PhaseType | None:
+    """Return the law of the demand of the one job whose response is asked for, of mean one.
 
     Jobs wait for each other by the moments of their demand, so the chain has a law with these. How
     long a job itself runs goes by the tail: of a demand that was fitted to data it is followed with
-    a law that has the percentiles of the data. Where jobs take turns those of others last as long for
-    a short job as for a long one: a part of the time, as many turns as the job has bursts, is of an
-    Erlang law and only the rest goes by its demand.
+    a law that has the percentiles of the data.
 
     Parameters
     ----------
     solved : SolvedQueue
 
-    Yields
-    ------
+    Returns
+    -------
     PhaseType or None
-        Of mean one, each of fewer phases than the one before; None where the demand was given as the
-        chain has it, where it is not all of the job, or the running jobs are counted by stage, which
-        all have in common. Where the chain has a law that was simplified it is the law of a job's
-        time alone.
+        None where the demand was given as the chain has it, where it is not all of the job, or the
+        running jobs are counted by stage, which all have in common. Where the chain has a law that was
+        simplified it is the law of a job's time alone.
     """
-    law, running = _whole_demand(solved), solved.queue.running
-    if running.at_one_speed is not None and running.own_part < 1.0 - _HARDLY_ANY:
-        common, _ = running.at_one_speed
-        own = (law or common).scale(running.own_part)
-        several = float(solved.workload.program.mean_phases) >= 1.5
-        for phases in (2, 1) if several else (1,):
-            yield convolve(PhaseType.erlang(phases=phases, mean=1.0 - running.own_part), own)
-    yield law
-
-
-def _whole_demand(solved: SolvedQueue) -> PhaseType | None:
-    """The law of the demand of a job that takes no turns."""
     whole = whole_time(solved)
     if whole is not None:
         return whole

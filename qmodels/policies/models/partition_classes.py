@@ -69,7 +69,6 @@ class PartitionClasses(AbstractModel):
     name = "partition-classes"
     rank = 27
     placement = "idle-first"
-    followed_by = ("burst-classes", "time-sharing")
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: jobs of several classes in turns, few enough to be followed."""
@@ -134,7 +133,7 @@ class PartitionClasses(AbstractModel):
             if part < 1.0 - _ROUNDING:
                 running = running.paced(part)
                 said = (*said, "jobs slowed to the capacity of partitions that only count theirs")
-        return BuiltModel(self, running, False, running.capacity, said, held_up=followed.held_up)
+        return BuiltModel(self, running, False, running.capacity, said, turns=True)
 
 
 class _Followed:
@@ -184,17 +183,6 @@ class _Followed:
             return False
         finding = _FINDING * sum(counts) * len(self.partitions)
         return finding + queue_seconds(np.multiply(counts, order)) <= _SECONDS
-
-    @property
-    def held_up(self) -> float:
-        """Seconds that jobs behind a large one of their program stand still, for percentiles; 0 of others.
-
-        That it is all of what the large one computes was chosen by looking at simulated systems.
-        """
-        if len(self.partitions) == 1 or self.workload.has_bursts or len(parts(self.workload.program)) > 1:
-            return 0.0
-        turns = self.turns[self.partitions[0]]
-        return float((turns.cpu * turns.on * turns.rounds).max()) if turns.cpu.size > 1 else 0.0
 
     @property
     def simplifications(self) -> tuple[str, ...]:

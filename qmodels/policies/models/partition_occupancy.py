@@ -159,10 +159,33 @@ class PartitionLoads:
 
     number: Array  #: (c + 1, M + 1) E[m_j | k], partitions that hold j jobs
     rate: Array  #: (c + 1, M + 1) X(j | k), jobs per second of one of them; 0 where there is none
-    starts: Array  #: (M,) starts per second on a partition that holds j
+    onto: Array  #: (c + 1, M + 1) starts per second on partitions that hold j while k jobs run
     replaced: float  #: share of the departures from full partitions that find a job waiting
     seen: Array  #: (c + 1, M + 1) long-run mean of the number of partitions by k and j
     followed: bool = True  #: whether jobs are not simply spread evenly
+
+    @property
+    def starts(self) -> Array:
+        """Starts per second on a partition that holds j, (M,)."""
+        return np.asarray(self.onto.sum(axis=0) / np.maximum(self.seen.sum(axis=0), 1e-300))[:-1]
+
+    @property
+    def next_start(self) -> Array:
+        """Probability that the next start is on a partition that holds j while k run, (c + 1, M + 1).
+
+        Where that never is, as if the others were as even as can be.
+        """
+        c, most = (n - 1 for n in self.seen.shape)
+        partitions = self.number[0].sum()
+        running, here = np.arange(c + 1)[:, None], np.arange(most + 1)
+        fewest = running // partitions
+        found = np.where(here < fewest, 1.0, (here == fewest) / (partitions * (1.0 + fewest) - running))
+        found[:, most] = 0.0
+        all_starts, all_seen = (x.sum(axis=1, keepdims=True) for x in (self.onto, self.seen))
+        known = (self.seen > 0.0) & (all_starts > 0.0)
+        of_one = np.divide(self.onto, self.seen, out=np.zeros(found.shape), where=known)
+        share = of_one * all_seen / np.maximum(partitions * all_starts, 1e-300)
+        return np.where(known, np.minimum(share, 1.0), found)
 
     @property
     def levels(self) -> Array:
@@ -173,11 +196,11 @@ class PartitionLoads:
         """The same, with what others say of more jobs and of more on a partition."""
         c, most = (n - 1 for n in self.number.shape)
         number, rate = more.number.copy(), more.rate.copy()
-        seen, starts = np.zeros(number.shape), np.zeros(more.starts.size)
+        seen, onto = np.zeros(number.shape), np.zeros(number.shape)
         number[: c + 1], rate[: c + 1] = 0.0, 0.0
         here = slice(c + 1), slice(most + 1)
-        number[here], rate[here], seen[here], starts[:most] = self.number, self.rate, self.seen, self.starts
-        return PartitionLoads(number, rate, starts, 0.0, seen)
+        number[here], rate[here], seen[here], onto[here] = self.number, self.rate, self.seen, self.onto
+        return PartitionLoads(number, rate, onto, 0.0, seen)
 
 
 #: Rates of a disk partition's processor partitions by their jobs, while k jobs run altogether.
@@ -323,11 +346,10 @@ class Occupancy:
             laws, arriving = _with_arrivals(up, down, again, arrival_rate, arrivals)
         seen = np.array([law @ count for law, count in zip(laws, self.counts, strict=True)])
         flow = np.array([law @ each for law, each in zip(laws, done, strict=True)])
-        starts, replaced = np.zeros(most), 1.0
+        onto, replaced = np.zeros((c + 1, most + 1)), 1.0
         if arrival_rate is not None:
-            for flow_in, at in zip(arriving[:-1], self.start_on, strict=True):
-                np.add.at(starts, at, flow_in)
-            starts /= np.maximum(seen.sum(axis=0)[:most], 1e-300)
+            for row, flow_in, at in zip(onto, arriving, self.start_on, strict=False):
+                np.add.at(row, at, flow_in)
             # beyond c jobs the probabilities fall by the load of the last level at each step
             busy = min(float(arriving[-1].sum() / flow[c].sum()), 1.0)
             replaced = float(busy * flow[c, most] / max(flow[:, most].sum(), 1e-300))
@@ -335,7 +357,7 @@ class Occupancy:
         return PartitionLoads(
             number=seen / mass[:, None],
             rate=np.divide(flow, seen, out=np.zeros_like(flow), where=seen > 0.0),
-            starts=starts,
+            onto=onto,
             replaced=min(replaced, 1.0),
             seen=seen,
         )

@@ -56,9 +56,6 @@ class RunningChain:
     replacements: csr_array | None = None
     #: law of a job's demand and the speeds of 1..c running jobs, where all run at one speed
     at_one_speed: tuple[PhaseType, Array] | None = None
-    #: part of a job's time at this speed that is longer where its demand is; the rest are turns of
-    #: others, which last as long for all jobs
-    own_part: float = 1.0
     staged: StagedJobs | None = None  #: the jobs by stage, where `centre` is the chain of these
     on_partitions: OnPartitions | None = None  #: who runs where, where partitions are unlike
     behind: Behind | None = None  #: whom a job waits for, where jobs get on one after the other

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import inf
 from typing import Any, Final
 
@@ -25,7 +25,8 @@ from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.crowd_response import crowd_response, waits_are_whole
 from qmodels.policies.models.described import DrawnTimes, described_times
 from qmodels.policies.models.disk_crowding import within_floats
-from qmodels.policies.models.fitted import own_demands, whole_time
+from qmodels.policies.models.fitted import own_demand, whole_time
+from qmodels.policies.models.played_turns import played_response
 from qmodels.policies.models.response_bounds import fastest, nearly, slowest
 from qmodels.policies.models.response_in_order import response_in_order
 from qmodels.policies.models.staged_response import staged_response
@@ -55,7 +56,8 @@ class TimeLaw(Law):
 
     law: PhaseType | SojournLaw | DrawnTimes  #: the law itself, in seconds
     method: str  #: that of the prediction
-    truncation: float  #: what cutting off the queue may have changed in any probability; 0 if not
+    #: what cutting off the queue, or how few jobs were played, may have changed in any probability
+    truncation: float
 
     def record(self) -> dict[str, Any]:
         """Moments and percentiles in seconds; the chain of the law is in `law`."""
@@ -116,7 +118,7 @@ class TimeLaw(Law):
         if share.size and 1.0 - share.max() <= 100.0 * self.truncation:
             raise ModelError(
                 f"q must be below {1.0 - 100.0 * self.truncation:.12g}, got {share.max():.12g}: "
-                f"beyond, the time has no bound or the cut of the queue shows"
+                f"beyond, the time has no bound, the cut of the queue shows or too few jobs were played"
             )
         return shaped(np.asarray(self.law.ppf(share)))
 
@@ -199,8 +201,8 @@ def response_of(
     the job itself has a law with their percentiles (`phasefit.tail_law`), the others that of the
     chain, which has their moments; models that count jobs by stage keep that for all. Under time
     sharing with M > 1 the followed job gets on at the mean speed of all that run: who shares a
-    partition with whom is only in a simulation. Where jobs take turns a part of its time, that of
-    the others' turns, does not depend on its demand.
+    partition with whom is only in a simulation. Where jobs take turns they are played on one
+    partition, see `played_response`.
 
     Examples
     --------
@@ -263,7 +265,7 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     54.92
     """
     _checked(solved)
-    if described_times(solved) is not None:
+    if solved.built.turns or described_times(solved) is not None:
         return response_of(solved).percentile(q)
     if solved.built.model.followed_by or _cut_in_two(solved):
         other = _stand_in(solved)
@@ -295,7 +297,7 @@ def has_exact_percentiles(solved: SolvedQueue) -> bool:
     solved : SolvedQueue
     """
     queue = solved.queue
-    return not solved.built.model.followed_by and (
+    return not (solved.built.turns or solved.built.model.followed_by) and (
         queue.running.on_partitions is None or waits_are_whole(queue)
     )
 
@@ -314,7 +316,7 @@ def _percentile(
         return _held_up(_response(solved, TRUNCATION, memory, most), held_up).percentile(q)
 
     def in_a_crowd() -> TimeLaw:
-        return _held_up(_in_a_crowd(solved, next(own_demands(solved))), held_up)
+        return _held_up(_in_a_crowd(solved, own_demand(solved)), held_up)
 
     try:
         time = _held_up(_response(solved, TRUNCATION, memory, most, _QUICK), held_up)
@@ -412,13 +414,12 @@ def least_percentile(solved: SolvedQueue, q: float) -> float:
     >>> round(least_percentile(solved, 0.95), 2), round(percentile_of(solved, 0.95), 2)
     (54.54, 54.92)
     """
-    if described_times(solved) is not None:
+    if solved.built.turns or described_times(solved) is not None:
         return 0.0
-    wait, share = _wait(solved), max(q - 2.0 * TRUNCATION, 0.0)
-    # whichever law the job is followed by
-    fast = [fastest(wait, solved.queue.running, own) for own in own_demands(solved)]
+    share = max(q - 2.0 * TRUNCATION, 0.0)
+    fast = fastest(_wait(solved), solved.queue.running, own_demand(solved))
     # the chain that is followed is cut off, which makes its times a little shorter
-    return (1.0 - _ROUNDING) * min(0.0 if law is None else nearly(law, share, above=False) for law in fast)
+    return 0.0 if fast is None else (1.0 - _ROUNDING) * nearly(fast, share, above=False)
 
 
 def _response(
@@ -433,6 +434,8 @@ def _response(
     In `seconds` less than are begun unasked the nearest law of the job itself, or none.
     """
     queue = _checked(solved).queue
+    if solved.built.turns:
+        return _played(solved)
     if solved.built.model.followed_by or _cut_in_two(solved):
         other = _stand_in(solved)
         time = replace(_response(other, truncation, memory, share), method=APPROXIMATE)
@@ -469,13 +472,15 @@ def _response(
         )
         return TimeLaw(law, solved.method, bound)
 
-    *nearer, last = own_demands(solved)
-    if seconds < MOST_SECONDS:
-        return followed(nearer[0] if nearer else last)
-    for own in nearer:
-        with suppress(MemoryBudgetError):  # nothing was done yet; a simpler law may fit
-            return followed(own)
-    return followed(last)
+    return followed(own_demand(solved))
+
+
+@lru_cache(maxsize=16)  # half a megabyte each
+def _played(solved: SolvedQueue) -> TimeLaw:
+    """The law of jobs that take turns."""
+    times, beyond = played_response(solved, _wait(solved))
+    # percentiles are refused at a hundred times the truncation
+    return TimeLaw(times, APPROXIMATE, beyond / 100.0)
 
 
 def _in_a_crowd(solved: SolvedQueue, own: PhaseType | None) -> TimeLaw:

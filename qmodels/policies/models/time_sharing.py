@@ -132,7 +132,7 @@ class TimeSharingModel(AbstractModel):
                 )
             if lasting:
                 step = with_lasting_sizes(machine, workload.demand, step)
-            return all_alike(machine, demand, step, speeds, rounds=lasting)
+            return all_alike(machine, demand, step, speeds)
 
         saturated = made(None)
         at_rate: Callable[[float], RunningChain] = made
@@ -151,4 +151,5 @@ class TimeSharingModel(AbstractModel):
             tuple(said),
             at_rate=at_rate,
             arrivals_followed=followed,
+            turns=machine.turns and not case.given,
         )

@@ -44,7 +44,6 @@ from qmodels.policies.models.turns import (
     MOST_BY_CLASS,
     computation_of_rate,
     mixed_speeds,
-    own_part,
     partition_classes,
     played_gain,
     private_computing,
@@ -417,7 +416,7 @@ class Machine:
             for j in set(jobs):
                 number[k, j] = jobs.count(j)
                 rate[k, j] = rates[k][j] if j else 0.0
-        return PartitionLoads(number, rate, np.zeros(most), 1.0, number, followed=False)
+        return PartitionLoads(number, rate, np.zeros(number.shape), 1.0, number, followed=False)
 
 
 def _below_capacity(
@@ -474,15 +473,13 @@ def _plain_loads(
         arrangement, cpu, io, phases=1.0, scv=1.0, persistent=False, sharing="ps", arrivals=arrivals
     )
     found = machine.loads(machine.plain, arrival_rate)
-    for each in (found.number, found.rate, found.starts, found.seen):
+    for each in (found.number, found.rate, found.onto, found.seen):
         each.setflags(write=False)
     return found
 
 
-def all_alike(
-    machine: Machine, demand: PhaseType, step: Partitions, given: Array | None, *, rounds: bool = False
-) -> RunningChain:
-    """All of k running jobs at one speed; in `rounds` turns of others last as long for each of them."""
+def all_alike(machine: Machine, demand: PhaseType, step: Partitions, given: Array | None) -> RunningChain:
+    """All of k running jobs at one speed."""
     c = machine.arrangement.max_running
     work = step.work
     if given is not None:
@@ -490,17 +487,7 @@ def all_alike(
     speeds = work / np.maximum(np.arange(c + 1), 1)
     centre = sharing_centre(demand, c, speeds)
     busy = _busy(machine, np.repeat(work, np.diff(centre.starts)))
-    followed = rounds and not step.saturated and step.loads.followed
-    own = _own_part(step) if followed else 1.0
-    return RunningChain(centre, *busy, at_one_speed=(demand, speeds[1:]), own_part=own)
-
-
-def _own_part(step: Partitions) -> float:
-    """Part of the stay of a job that is its own bursts', in the mean over all jobs, see `own_part`."""
-    jobs = range(1, step.loads.seen.shape[1])
-    there = step.loads.seen[:, 1:] * np.array(jobs)
-    own = sum(float(there[:, j - 1] @ own_part(j, step.ratio[:, j])) for j in jobs)
-    return own / max(float(there.sum()), 1e-300)
+    return RunningChain(centre, *busy, at_one_speed=(demand, speeds[1:]))
 
 
 def _busy(machine: Machine, work: Array) -> tuple[Array, Array]:

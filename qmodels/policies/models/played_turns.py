@@ -1,0 +1,183 @@
+"""The response of jobs that take turns: played on one partition, beside counts of those on the others.
+
+A job in turns waits for bursts of others, as many of them as it has bursts itself and each as long as
+its owner is large. So a small one stays nearly as long as a large one, and no chain of a few stages says
+how long. One partition alone is soon played with all its bursts. What comes to it from the machine around
+it, and how slow that makes its disk, the model knows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit import MAP, MomentsAdjustedWarning, PhaseType, match_moments
+from phasefit.arrays import Array
+from qmodels.policies.models._kernels import play_partition
+from qmodels.policies.models.base import SolvedQueue
+from qmodels.policies.models.described import DrawnTimes
+from qmodels.policies.models.time_sharing_loads import Machine
+from qmodels.policies.system import Workload
+from qmodels.programs.model import Program, parts
+
+Ints = NDArray[np.int64]
+
+#: Jobs that are played, at most, at least, and bursts of all of them, about; bursts of a job, at most.
+_MOST, _FEWEST, _BURSTS, _OF_A_JOB = 60_000, 4_000, 2_000_000, 64
+#: Jobs of the whole machine, at most.
+_ALL: Final = 1_000_000
+#: Part of the jobs, from the first, that are not counted, for they meet an empty machine.
+_WARM_UP: Final = 0.05
+#: Points of a law between which its quantiles are joined, each nearer to its end by the same factor.
+_POINTS, _POINTS_OF_WAIT = 400, 60
+#: Phases of a wait beyond which its moments have to do.
+_MOST_PHASES: Final = 64
+#: Jobs that have to take longer for a percentile to be told.
+_BEYOND: Final = 10
+#: Seed of what is drawn: the same question has the same answer.
+_SEED: Final = 20_373_036
+#: Least pace of jobs elsewhere, over their mean, in states that the model hardly ever sees.
+_HARDLY_SEEN: Final = 0.2
+
+
+def played_response(solved: SolvedQueue, wait: PhaseType) -> tuple[DrawnTimes, float]:
+    """Times from arrival to departure of jobs that take turns.
+
+    Parameters
+    ----------
+    solved : SolvedQueue
+        Of time sharing.
+    wait : PhaseType
+        The law of the time until a job starts there, seconds.
+
+    Returns
+    -------
+    times : DrawnTimes
+        With the mean of the queue.
+    beyond : float
+        Probability of larger times below which the jobs are too few to tell.
+
+    Notes
+    -----
+    Of the other partitions only the number of their jobs is followed. It falls at the rate, and the next
+    start is on the partition that is played with the probability, that the model has for so many running
+    jobs and so many here. With one partition nothing is left out. Gaps and sizes are the quantiles of
+    their laws in random order. The longest waits of the model are those of the jobs that waited longest,
+    and stays are as much longer as makes the mean that of the model.
+    """
+    workload, rng = solved.workload, np.random.default_rng(_SEED)
+    at = solved.policy.arrangement(solved.system).at_mean_sizes()
+    partitions, machine = at.processor_partitions, Machine.of(at, workload, 1.0)
+    bursts = 2.0 * min(machine.phases, _OF_A_JOB)
+    jobs = int(np.clip(_BURSTS / bursts, _FEWEST, min(_MOST, _ALL / partitions)))
+    first, seconds = _bursts(workload, (at.system.processors / partitions, at.disks), jobs, rng)
+    gaps = _shuffled(solved.queue.arrivals, jobs * partitions, rng)
+    units = _shuffled(PhaseType.exponential(mean=1.0), _MOST, rng)
+    around = _around(machine, solved.queue.arrival_rate)
+    waits, stays = np.full(jobs, np.nan), np.full(jobs, np.nan)
+    play_partition(first, seconds, gaps, rng.random(_MOST), units, *around, waits, stays)
+    ended = np.flatnonzero(~np.isnan(stays))
+    ended = ended[int(_WARM_UP * ended.size) :]
+    rate = solved.queue.arrival_rate
+    mean_wait, mean = solved.chain.mean_excess() / rate, solved.chain.mean_level() / rate
+    times = stays[ended] * ((mean - mean_wait) / stays[ended].mean())
+    in_order = np.lexsort((rng.random(ended.size), waits[ended]))
+    times[in_order] += _quantiles(_of_few_phases(wait).ppf, ended.size, _POINTS_OF_WAIT, mean_wait)
+    return DrawnTimes(np.sort(times)), _BEYOND / times.size
+
+
+def _of_few_phases(wait: PhaseType) -> PhaseType:
+    """The law, or if it has many phases one with as many that do not wait and three moments of the rest."""
+    some = 1.0 - wait.atom
+    if wait.order <= _MOST_PHASES or some <= 0.0:
+        return wait
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MomentsAdjustedWarning)
+        law = match_moments(*(wait.moment(k) / some for k in (1, 2, 3)), nearest=True)
+    return PhaseType.from_rates(some * law.alpha, law.jumps, law.exit, atom=wait.atom)
+
+
+def _quantiles(ppf: Callable[[Array], Array], count: int, points: int, mean: float) -> Array:
+    """So many quantiles of a law in rising order, most of them joined between points, with this mean."""
+    shares = (np.arange(count) + 0.5) / count
+    above = np.geomspace(0.5, 0.5 / count, points)
+    at = np.concatenate([np.linspace(0.0, 0.5, points // 4)[:-1], 1.0 - above])
+    at = np.unique(np.clip(at, shares[0], shares[-1]))
+    found = np.interp(shares, at, ppf(at))
+    total = float(found.mean())
+    return found * (mean / total) if total > 0.0 else found
+
+
+def _shuffled(law: PhaseType | MAP, count: int, rng: np.random.Generator) -> Array:
+    """So many times of a law in random order, or of a process as they come."""
+    if isinstance(law, MAP):
+        return np.asarray(law.rvs(count, random_state=rng))
+    return np.asarray(rng.permutation(_quantiles(law.ppf, count, _POINTS, law.mean)))
+
+
+def _demands(law: PhaseType, count: int, rng: np.random.Generator) -> Array:
+    """Sizes of so many jobs, of mean one: by the data that the law was fitted to, where there are any."""
+    data = law.fitted_to
+    if data is None or data.values is None:
+        return _shuffled(law.scale(1.0 / law.mean), count, rng)
+    values = np.asarray(data.values, dtype=float)
+    return np.asarray(rng.permutation(_quantiles(partial(np.quantile, values), count, count, 1.0)))
+
+
+def _bursts(
+    workload: Workload, allotment: tuple[float, float], count: int, rng: np.random.Generator
+) -> tuple[Ints, Array]:
+    """The first burst of each of so many jobs, (count + 1,), and the seconds of all, (bursts, 2)."""
+    given = [(1.0, workload.program)] if workload.mix == "mean" else parts(workload.program)
+    weights = np.cumsum([weight for weight, _ in given])
+    shares = (np.arange(count) + 0.5) / count * weights[-1]
+    program_of = rng.permutation(np.searchsorted(weights, shares))
+    tables, numbers = [], np.zeros(count, dtype=np.int64)
+    for number, (_, program) in enumerate(given):
+        times, phases = program.phase_times(*allotment), None
+        if workload.has_bursts and isinstance(program, Program):
+            times, phases = program.listed_times(*allotment), program.draw_phase_counts(count, rng=rng)
+        # so many bursts in turns are as good as any number
+        together = -(-times[0].size // _OF_A_JOB)
+        tables.append(np.add.reduceat(np.stack(times, axis=1), np.arange(0, times[0].size, together)))
+        bursts = len(tables[-1]) if phases is None else -(-phases // together)
+        np.copyto(numbers, bursts, where=program_of == number)
+    first = np.concatenate([[0], np.cumsum(numbers)])
+    burst = np.arange(first[-1]) - np.repeat(first[:-1], numbers)
+    sizes = np.array([len(table) for table in tables])
+    of_job = np.repeat(program_of, numbers)
+    rows = np.cumsum(sizes)[of_job] - sizes[of_job] + burst % sizes[of_job]
+    seconds = np.concatenate(tables)[rows]
+    if not workload.has_bursts:
+        return first, seconds * np.repeat(_demands(workload.demand, count, rng), numbers)[:, None]
+    for stage, law in enumerate((workload.io_bursts, workload.cpu_bursts)):
+        if law is not None:
+            seconds[:, stage] *= _shuffled(law.scale(1.0 / law.mean), len(seconds), rng)
+    return first, seconds
+
+
+def _around(machine: Machine, arrival_rate: float) -> tuple[Array, Array, Array]:
+    """What comes to a partition from around it, by the jobs that run and those here, (c + 1, M + 1) each.
+
+    The probability that the next start is here, the rate at which jobs elsewhere end, and how many times
+    slower than alone the disk is.
+    """
+    at = machine.arrangement
+    partitions, c, most = at.processor_partitions, at.max_running, at.multiprogramming
+    if partitions == 1:
+        shape = c + 1, c + 1
+        return np.ones(shape), np.zeros(shape), np.ones(shape)
+    step = machine.partitions(arrival_rate)
+    running, here = np.arange(c + 1)[:, None], np.arange(most + 1)
+    done = step.loads.rate * step.loss
+    work = step.work[:, None]
+    elsewhere = np.maximum(work - done, _HARDLY_SEEN * work * (1.0 - here / np.maximum(running, 1)))
+    slower = (
+        np.maximum(step.ratio * (machine.cpu / machine.io), 1.0) if machine.io > 0.0 else np.ones(done.shape)
+    )
+    return step.loads.next_start, elsewhere, slower

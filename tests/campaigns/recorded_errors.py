@@ -122,7 +122,7 @@ def predicted_again(row: dict[str, object]) -> dict[str, object]:
         answer = predict(*given, arrival_rate=rate)
     except UnstableError as error:  # the capacity that is stated today is smaller
         return row | {"refused": str(error), "method": "", "predicted": "again"}
-    in_turns = answer.solved.queue.running.own_part < 1.0  # its percentiles go by a law of their own
+    in_turns = answer.solved.built.turns  # its percentiles are of jobs that are played
     if (
         not (bursts or in_turns)
         and answer.model == row["model"]

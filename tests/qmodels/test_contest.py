@@ -24,7 +24,7 @@ from qmodels.policies.choice import contest
 from qmodels.policies.choice.policy_map import best_policies
 from qmodels.policies.choice.ranking import BEST, SLOWER, TIE, UNDECIDED
 from qmodels.policies.choice.recommendation import recommend
-from qmodels.policies.models.fitted import own_demands
+from qmodels.policies.models.fitted import own_demand
 from qmodels.policies.models.response import least_percentile, percentile_of, response_of
 from qmodels.policies.models.response_bounds import fastest, nearly, slowest
 from qmodels.programs import Geometric, Phase, Program
@@ -168,7 +168,7 @@ def test_what_was_not_computed_is_said_and_is_no_number(monkeypatch):
 
 # Bounds
 
-POLICIES = [SP(2, 1), SP(4, 1), SP(2, 2), DP(2), DP(1), TS(2, 1, 2), TS(4, 4, 2)]
+POLICIES = [SP(2, 1), SP(4, 1), SP(2, 2), DP(2), DP(1)]
 
 
 @pytest.mark.thorough(first=1)
@@ -178,10 +178,9 @@ def test_a_percentile_lies_between_those_at_the_greatest_and_the_least_speed(pol
     many = work is TIDES and isinstance(policy, DP)  # states at the higher load
     for fraction in (0.2,) if work is GIANTS else (0.2, 0.5 if many else 0.7):
         rate = fraction * capacity(policy, SMALL, work)
-        model = "time-sharing" if isinstance(policy, TS) else "auto"
-        solved = predict(policy, SMALL, work, arrival_rate=rate, model=model).solved
+        solved = predict(policy, SMALL, work, arrival_rate=rate).solved
         law, running = response_of(solved).law, solved.queue.running
-        own = next(own_demands(solved))
+        own = own_demand(solved)
         low, high = (side(solved_wait(solved), running, own) for side in (fastest, slowest))
         for q in (0.5, 0.95):
             found = percentile_of(solved, q)

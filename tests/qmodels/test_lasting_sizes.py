@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from phasefit import match_moments
-from qmodels.errors import MemoryBudgetError
 from qmodels.markov.ctmc import stationary
 from qmodels.policies import System, TimeSharing, Workload, capacity, predict
-from qmodels.policies.models import response as response_module
-from qmodels.policies.models.fitted import own_demands
 from qmodels.policies.models.lasting_sizes import _pace, _stretch, with_lasting_sizes
 from qmodels.policies.models.sized_jobs import two_sizes
 from qmodels.policies.models.time_sharing_loads import Machine
@@ -122,45 +119,6 @@ def test_exponential_sizes_stretch_delays_as_discriminatory_sharing_does():
         shared, weighted = 1.0 / (1.0 - load), 1.0 / ((1.0 - load) * (1.0 - load / 2.0))
         assert _stretch(load, 1.0) == pytest.approx((weighted - 1.0) / (shared - 1.0))
         assert _stretch(load, 0.0) == 1.0
-
-
-def test_a_followed_job_shares_its_rounds_with_others():
-    work = Workload(equal_bursts(10, 0.0, 1.0))
-    solved = predict(TS(2, 1, 4), System(2, 1), work, load=0.6).solved
-    law = next(own_demands(solved))
-    assert law.order == 3  # two phases of turns and the demand
-    assert law.mean == pytest.approx(1.0)
-    part = solved.queue.running.own_part
-    assert law.scv == pytest.approx(part**2 + (1.0 - part) ** 2 / 2.0)
-    assert [each and each.order for each in own_demands(solved)] == [3, 2, None]
-
-
-def test_a_law_of_turns_that_does_not_fit_is_put_more_simply(monkeypatch):
-    work = Workload(equal_bursts(10, 0.0, 1.0))
-    solved = predict(TS(2, 1, 4), System(2, 1), work, load=0.6).solved
-    real, asked = response_module.response_law, []
-
-    def tight(*args, service, **options):
-        asked.append(service and service.order)
-        if service is not None and service.order > 2:
-            raise MemoryBudgetError("too large")
-        return real(*args, service=service, **options)
-
-    monkeypatch.setattr(response_module, "response_law", tight)
-    found = response_module.response_of(solved)
-    assert asked == [3, 2]
-    # whichever law it is, no percentile is below what is said to be the least
-    assert 0.0 < response_module.least_percentile(solved, 0.5) <= found.percentile(0.5)
-    assert found.mean == pytest.approx(
-        predict(TS(2, 1, 4), System(2, 1), work, load=0.6).mean_response, rel=0.02
-    )
-    monkeypatch.setattr(
-        response_module,
-        "response_law",
-        lambda *args, **options: (_ for _ in ()).throw(MemoryBudgetError("no")),
-    )
-    with pytest.raises(MemoryBudgetError, match="no"):
-        response_module.response_of(solved)
 
 
 def test_own_part_of_a_stay():

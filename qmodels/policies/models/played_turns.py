@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -21,6 +20,7 @@ from phasefit.arrays import Array
 from qmodels.policies.models._kernels import play_partition
 from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.described import DrawnTimes
+from qmodels.policies.models.lasting_sizes import with_lasting_sizes
 from qmodels.policies.models.time_sharing_loads import Machine
 from qmodels.policies.system import Workload
 from qmodels.programs.model import Program, parts
@@ -28,7 +28,7 @@ from qmodels.programs.model import Program, parts
 Ints = NDArray[np.int64]
 
 #: Jobs that are played, at most, at least, and bursts of all of them, about; bursts of a job, at most.
-_MOST, _FEWEST, _BURSTS, _OF_A_JOB = 60_000, 4_000, 2_000_000, 64
+_MOST, _FEWEST, _BURSTS, _OF_A_JOB = 60_000, 12_000, 2_000_000, 64
 #: Jobs of the whole machine, at most.
 _ALL: Final = 1_000_000
 #: Part of the jobs, from the first, that are not counted, for they meet an empty machine.
@@ -58,7 +58,7 @@ def played_response(solved: SolvedQueue, wait: PhaseType) -> tuple[DrawnTimes, f
     Returns
     -------
     times : DrawnTimes
-        With the mean of the queue.
+        Seconds, with the mean of the queue.
     beyond : float
         Probability of larger times below which the jobs are too few to tell.
 
@@ -78,7 +78,7 @@ def played_response(solved: SolvedQueue, wait: PhaseType) -> tuple[DrawnTimes, f
     first, seconds = _bursts(workload, (at.system.processors / partitions, at.disks), jobs, rng)
     gaps = _shuffled(solved.queue.arrivals, jobs * partitions, rng)
     units = _shuffled(PhaseType.exponential(mean=1.0), _MOST, rng)
-    around = _around(machine, solved.queue.arrival_rate)
+    around = _around(machine, workload.demand, solved.queue.arrival_rate)
     waits, stays = np.full(jobs, np.nan), np.full(jobs, np.nan)
     play_partition(first, seconds, gaps, rng.random(_MOST), units, *around, waits, stays)
     ended = np.flatnonzero(~np.isnan(stays))
@@ -125,8 +125,9 @@ def _demands(law: PhaseType, count: int, rng: np.random.Generator) -> Array:
     data = law.fitted_to
     if data is None or data.values is None:
         return _shuffled(law.scale(1.0 / law.mean), count, rng)
-    values = np.asarray(data.values, dtype=float)
-    return np.asarray(rng.permutation(_quantiles(partial(np.quantile, values), count, count, 1.0)))
+    shares = (np.arange(count) + 0.5) / count
+    sizes = rng.permutation(np.quantile(data.values, shares, method="inverted_cdf"))
+    return np.asarray(sizes / sizes.mean())
 
 
 def _bursts(
@@ -137,16 +138,20 @@ def _bursts(
     weights = np.cumsum([weight for weight, _ in given])
     shares = (np.arange(count) + 0.5) / count * weights[-1]
     program_of = rng.permutation(np.searchsorted(weights, shares))
-    tables, numbers = [], np.zeros(count, dtype=np.int64)
+    tables, numbers, merged = [], np.zeros(count, dtype=np.int64), np.ones(count)
     for number, (_, program) in enumerate(given):
-        times, phases = program.phase_times(*allotment), None
+        table = np.stack(program.phase_times(*allotment), axis=1)
+        bursts = np.full(count, len(table))
         if workload.has_bursts and isinstance(program, Program):
-            times, phases = program.listed_times(*allotment), program.draw_phase_counts(count, rng=rng)
-        # so many bursts in turns are as good as any number
-        together = -(-times[0].size // _OF_A_JOB)
-        tables.append(np.add.reduceat(np.stack(times, axis=1), np.arange(0, times[0].size, together)))
-        bursts = len(tables[-1]) if phases is None else -(-phases // together)
-        np.copyto(numbers, bursts, where=program_of == number)
+            table = np.stack(program.listed_times(*allotment), axis=1)
+            bursts = program.draw_phase_counts(count, rng=rng)
+        # so many bursts in turns are as good as any number, whatever their order
+        together = -(-int(bursts.mean()) // _OF_A_JOB)
+        if together > 1:
+            table, bursts = together * table.mean(axis=0)[None, :], -(-bursts // together)
+        tables.append(table)
+        for values, value in ((numbers, bursts), (merged, together)):
+            np.copyto(values, value, where=program_of == number)
     first = np.concatenate([[0], np.cumsum(numbers)])
     burst = np.arange(first[-1]) - np.repeat(first[:-1], numbers)
     sizes = np.array([len(table) for table in tables])
@@ -157,11 +162,12 @@ def _bursts(
         return first, seconds * np.repeat(_demands(workload.demand, count, rng), numbers)[:, None]
     for stage, law in enumerate((workload.io_bursts, workload.cpu_bursts)):
         if law is not None:
-            seconds[:, stage] *= _shuffled(law.scale(1.0 / law.mean), len(seconds), rng)
+            factors = _shuffled(law.scale(1.0 / law.mean), len(seconds), rng)
+            seconds[:, stage] *= 1.0 + (factors - 1.0) / np.sqrt(np.repeat(merged, numbers))
     return first, seconds
 
 
-def _around(machine: Machine, arrival_rate: float) -> tuple[Array, Array, Array]:
+def _around(machine: Machine, demand: PhaseType, arrival_rate: float) -> tuple[Array, Array, Array]:
     """What comes to a partition from around it, by the jobs that run and those here, (c + 1, M + 1) each.
 
     The probability that the next start is here, the rate at which jobs elsewhere end, and how many times
@@ -173,6 +179,8 @@ def _around(machine: Machine, arrival_rate: float) -> tuple[Array, Array, Array]
         shape = c + 1, c + 1
         return np.ones(shape), np.zeros(shape), np.ones(shape)
     step = machine.partitions(arrival_rate)
+    if machine.persistent:
+        step = with_lasting_sizes(machine, demand, step)
     running, here = np.arange(c + 1)[:, None], np.arange(most + 1)
     done = step.loads.rate * step.loss
     work = step.work[:, None]

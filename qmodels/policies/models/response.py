@@ -480,7 +480,7 @@ def _played(solved: SolvedQueue) -> TimeLaw:
     """The law of jobs that take turns."""
     times, beyond = played_response(solved, _wait(solved))
     # percentiles are refused at a hundred times the truncation
-    return TimeLaw(times, APPROXIMATE, beyond / 100.0)
+    return TimeLaw(times, method_of(exact=False, fitted=solved.workload.fitted), beyond / 100.0)
 
 
 def _in_a_crowd(solved: SolvedQueue, own: PhaseType | None) -> TimeLaw:

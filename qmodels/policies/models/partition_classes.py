@@ -483,8 +483,8 @@ def _followed(case: Case) -> _Followed | None:
         return None
     # who computes, if it cannot be remembered: nothing but turns, and laws of bursts, need it
     forgetful = not workload.has_bursts and float(workload.program.mean_io(p, d)) > 0.0
-    for rooms in (at, *_fewer_rooms(at)):
-        for remembers in (True, False)[: 1 + forgetful]:
+    for rooms, remembers in _ways(at):
+        if remembers or forgetful:
             for classes in _choices(workload, p, d, rooms.multiprogramming):
                 found = _Followed(rooms, workload, classes, remembers)
                 if found.fits:
@@ -492,11 +492,23 @@ def _followed(case: Case) -> _Followed | None:
     return None
 
 
-def _fewer_rooms(at: Arrangement) -> Iterator[Arrangement]:
-    """Yield one partition with room for ever fewer jobs, which are still as good as any number."""
+def _ways(at: Arrangement) -> Iterator[tuple[Arrangement, bool]]:
+    """Yield how many jobs partitions have room for, and whether who computes is remembered; nearest first.
+
+    Where a cap lets fewer jobs run than there is room for, they are spread, so that room for their even
+    number is nearly enough, and memory matters more. One partition has room for ever fewer jobs, which are
+    still as good as any number.
+    """
+    yield at, True
+    even = -(-at.max_running // at.processor_partitions)
+    if at.processor_partitions > 1:
+        for most in range(at.multiprogramming - 1, even - 1, -1):
+            yield at.with_room_for(most), True
+    yield at, False
     if at.processor_partitions == 1:
         for most in range(min(at.multiprogramming, _MOST_ROOMS + 1) - 1, _LEAST_ROOMS - 1, -1):
-            yield at.with_room_for(most)
+            yield at.with_room_for(most), True
+            yield at.with_room_for(most), False
 
 
 def _choices(workload: Workload, p: float, d: float, jobs: int) -> Iterator[Classes]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from phasefit import MAP, MomentsAdjustedWarning, PhaseType, match_moments
 from phasefit.arrays import Array
+from qmodels.networks.waiting import kinds_of_arrivals
 from qmodels.policies.models._kernels import play_partition
 from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.described import DrawnTimes
@@ -116,7 +117,9 @@ def _quantiles(ppf: Callable[[Array], Array], count: int, points: int, mean: flo
 def _shuffled(law: PhaseType | MAP, count: int, rng: np.random.Generator) -> Array:
     """So many times of a law in random order, or of a process as they come."""
     if isinstance(law, MAP):
-        return np.asarray(law.rvs(count, random_state=rng))
+        if len(kinds_of_arrivals(law)[1]) > 1:
+            return np.asarray(law.rvs(count, random_state=rng))
+        law = law.gaps  # renewal
     return np.asarray(rng.permutation(_quantiles(law.ppf, count, _POINTS, law.mean)))
 
 

@@ -7,7 +7,8 @@ latter drawn after the models had been changed for two of the former; ``rounds``
 sharing again, half of them ordinary; ``percentiles`` draws after those of unequal partitions and of
 mixes in turns were found in another way, ``sizes`` after the sizes of one branch of a demand were made
 to last, ``mixes`` after those of mixes were, ``last`` after those within a class were, ``played`` before
-percentiles of jobs in turns were those of jobs that are played. With
+percentiles of jobs in turns were those of jobs that are played, ``laws`` before the job that is followed
+kept a law of its own beside classes and beside mixes of many phases. With
 ``again`` those of the record are predicted anew, beside the simulations that are there. Rule, counts
 and seed were written down before any of them was simulated.
 """
@@ -39,6 +40,7 @@ FRESH: Final = {
         {"TS demand": 20, "TS mix": 20, "TS bursts": 12, "TS ordinary": 10, "TS without I/O": 10},
         373_036,
     ),
+    "laws": ({"SP mix": 16, "DP mix": 16, "SP variable bursts": 8, "DP bursts": 8}, 374_036),
     "percentiles": ({"SP unequal": 20, "TS mix": 20, "SP demand": 10, "DP demand": 10}, 366_036),
 }
 

@@ -177,17 +177,17 @@ def _kinds(
         return [_of_a_law(own or law, every, float(chance @ number), speeds, others)]
     staged = running.staged
     assert staged is not None
-    there = staged.ways.counts.astype(float)
-    speeds = _ratios(sums(there * staged.speeds), sums(there))
-    jumps = staged.jumps[1:].copy()
-    jumps[:, range(staged.order), range(staged.order)] = 0.0
+    there, followed = staged.ways.counts.astype(float), staged.nearer or staged.like_all
+    speeds = _ratios(sums(there * staged.speeds), sums(there))[:, followed.like]
+    jumps, stages = followed.jumps[1:].copy(), range(followed.like.size)
+    jumps[:, stages, stages] = 0.0
     return [
         _Jobs(
             every,
             float(chance @ number),
-            staged.alpha[1:],
+            followed.alpha[1:],
             speeds[:, :, None] * jumps,
-            speeds * staged.exits[1:],
+            speeds * followed.exits[1:],
             others,
         )
     ]

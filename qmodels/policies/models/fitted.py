@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 #: their states for each; where it is not, some ten of all lengths cost nothing.
 _MOST_FOLLOWED: Final = 5
 #: Most phases of the law of a job's time alone that is followed where that of the others is simpler.
-_MOST_ALONE: Final = 16
+_MOST_ALONE: Final = 32
 #: Speeds that agree to this are one speed.
 _SAME: Final = 1e-12
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, reduce
 from math import comb
 from typing import Final, Literal, NamedTuple
@@ -23,7 +23,7 @@ from qmodels.policies.models.larger_partitions import mean_sizes
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.shared_disk import sharing_throughput
 from qmodels.policies.models.sized_jobs import ALIKE, alternating, two_sizes
-from qmodels.policies.models.stage_counts import Counts, StagedJobs
+from qmodels.policies.models.stage_counts import Counts, FollowedStages, StagedJobs
 from qmodels.policies.models.time_sharing_loads import VARIABLE, two_branches
 from qmodels.policies.system import Arrangement, Workload
 from qmodels.programs import AbstractProgram, Program
@@ -34,6 +34,8 @@ Array = NDArray[np.float64]
 #: States with all partitions taken, and of all levels, up to which jobs are counted by class.
 MOST_STATES: Final = 500
 _ALL_STATES: Final = 12_000
+#: Phases of the demand of the one job that is followed, at most.
+_MOST_OWN: Final = 16
 #: Ways in which jobs of the classes may be together on a disk partition.
 _MOST_CONTENTS: Final = 1000
 #: Transfers that are so many times longer than the mean hold up those behind them.
@@ -295,18 +297,19 @@ class CountedJobs:
         #: stages of each kind, and where a job of these begins, goes on and ends
         self.stages = [classes[x.of].law.order for x in self.kinds]
         self.order = sum(self.stages)
-        self.alpha, self.jumps, self.exits = self._routes()
+        self.alpha, self.jumps, self.exits = self._routes(classes)
         self.disks = Disks(self.arrangement, case.workload)
         self.as_it_is = case.arrangement
         # asked for again and again, by the processors of a job
         self.times, self.pieces, self.ended = cache(self._times), cache(self._pieces), cache(self._ended)
 
-    def _routes(self) -> tuple[Array, Array, Array]:
+    def _routes(self, classes: list[JobClass]) -> tuple[Array, Array, Array]:
         """Return where a job begins, goes on and ends, in units of the ends of its kind."""
-        starts = np.cumsum([0, *self.stages]).tolist()
-        alpha, exits, jumps = np.zeros(self.order), np.zeros(self.order), np.zeros((self.order,) * 2)
+        starts = np.cumsum([0, *(classes[x.of].law.order for x in self.kinds)]).tolist()
+        order = starts[-1]
+        alpha, exits, jumps = np.zeros(order), np.zeros(order), np.zeros((order, order))
         for (r, part), here in zip(self.kinds, map(slice, starts[:-1], starts[1:]), strict=True):
-            each = self.classes[r]
+            each = classes[r]
             if part != "computation" and each.first:
                 alpha[here] = each.weight * each.law.alpha
             if part == "transfer":
@@ -323,6 +326,19 @@ class CountedJobs:
             else:
                 jumps[here, here.stop] += ends
         return alpha, jumps, exits
+
+    @property
+    def _nearer(self) -> FollowedStages | None:
+        """A job that keeps its demand, or a law near to it, where the others have a simpler one."""
+        demand, few, kinds = self.workload.demand, self.classes[0].law.order, len(self.kinds)
+        laws = (
+            [] if self.in_turn else [law for law, _ in simpler_laws(demand) if few < law.order <= _MOST_OWN]
+        )
+        if not laws:
+            return None
+        routes = self._at_levels(*self._routes([replace(each, law=laws[0]) for each in self.classes]))
+        like = few * np.arange(kinds * laws[0].order) // laws[0].order
+        return FollowedStages(routes[0], routes[1], routes[2], like)
 
     @property
     def sizes(self) -> Array:
@@ -438,8 +454,9 @@ class CountedJobs:
 
     def _staged(self, ways: Occupancies, speeds: Array) -> StagedJobs:
         """Return the jobs by the stages of all kinds."""
-        levels = self.arrangement.max_running + 1
-        alpha, jumps, exits = (
-            np.broadcast_to(x, (levels, *x.shape)) for x in (self.alpha, self.jumps, self.exits)
-        )
-        return StagedJobs(ways, alpha, jumps, exits, speeds)
+        routes = self._at_levels(self.alpha, self.jumps, self.exits)
+        return StagedJobs(ways, routes[0], routes[1], routes[2], speeds, self._nearer)
+
+    def _at_levels(self, *routes: Array) -> list[Array]:
+        """Return the same for 0..c running jobs."""
+        return [np.broadcast_to(x, (self.arrangement.max_running + 1, *x.shape)) for x in routes]

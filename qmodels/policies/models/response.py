@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf
 from typing import Any, Final
 
@@ -445,7 +445,8 @@ def _response(
     if queue.running.behind is not None:
         return TimeLaw(response_in_order(queue, solved.chain), solved.method, 0.0)
     if queue.running.staged is not None:
-        law, bound = staged_response(
+        asked = partial(
+            staged_response,
             queue,
             solved.chain,
             truncation=truncation,
@@ -453,6 +454,15 @@ def _response(
             horizon=_horizon(solved, None, share),
             seconds=seconds,
         )
+        nearer = queue.running.staged.nearer
+        if nearer is not None:
+            try:
+                law, bound = asked(own=nearer)
+                return TimeLaw(law, solved.method, bound)
+            except MemoryBudgetError:  # nothing was done yet; the stages that all have may fit
+                if seconds < MOST_SECONDS:
+                    raise
+        law, bound = asked()
         return TimeLaw(law, solved.method, bound)
     if queue.running.on_partitions is not None:
         return _in_a_crowd(solved, whole_time(solved))

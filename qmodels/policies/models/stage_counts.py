@@ -17,6 +17,19 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
+class FollowedStages:
+    """Stages of the one job whose response is asked for, where those of the others are simpler.
+
+    In each of them it gets on as a job in that stage of the others which is `like` it.
+    """
+
+    alpha: Array  #: (c + 1, n) where it begins if it is the k-th to run
+    jumps: Array  #: (c + 1, n, n) rates from stage to stage with k running
+    exits: Array  #: (c + 1, n) rates of its end with k running
+    like: NDArray[np.intp]  #: (n,) stage of the others
+
+
+@dataclass(frozen=True, eq=False)
 class StagedJobs:
     """What 0..c running jobs of m stages do, by the counts q of jobs in each stage.
 
@@ -29,6 +42,8 @@ class StagedJobs:
     jumps: Array  #: (c + 1, m, m) rates from stage to stage with k running
     exits: Array  #: (c + 1, m) rates of ends with k running
     speeds: Array  #: (states, m)
+    #: the one job whose response is asked for, if more is known of its stages
+    nearer: FollowedStages | None = None
 
     @classmethod
     def of(cls, ways: Occupancies, stages: Sequence[JobStages], speeds: Array) -> StagedJobs:
@@ -45,6 +60,11 @@ class StagedJobs:
     def order(self) -> int:
         """Stages of a job, m."""
         return int(self.alpha.shape[1])
+
+    @property
+    def like_all(self) -> FollowedStages:
+        """A job that is followed in the stages that all have."""
+        return FollowedStages(self.alpha, self.jumps, self.exits, np.arange(self.order))
 
     @cached_property
     def running(self) -> Counts:

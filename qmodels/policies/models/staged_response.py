@@ -22,7 +22,7 @@ from qmodels.networks.response import (
 from qmodels.networks.sojourn import SojournLaw
 from qmodels.networks.waiting import kinds_of_arrivals, waits_by_kind
 from qmodels.policies.models.policy_queue import PolicyQueue
-from qmodels.policies.models.stage_counts import StagedJobs
+from qmodels.policies.models.stage_counts import FollowedStages, StagedJobs
 
 Array = NDArray[np.float64]
 
@@ -34,6 +34,7 @@ def staged_response(
     queue: PolicyQueue,
     chain: QBDSolution,
     *,
+    own: FollowedStages | None = None,
     truncation: float,
     memory: float | None,
     horizon: float = inf,
@@ -47,6 +48,8 @@ def staged_response(
         Whose running jobs are counted by stage.
     chain : QBDSolution
         Its steady state.
+    own : FollowedStages, optional
+        Stages of the one job, by default those of all.
     truncation : float
         What cutting off the queue behind the job may change in any probability at most.
     memory : float, optional
@@ -76,15 +79,17 @@ def staged_response(
     assert staged is not None
     arrivals = queue.process
     c, m, stages = staged.max_running, staged.order, arrivals.order
+    own = own or staged.like_all
+    order = own.like.size
     limit = memory_limit(memory)
     # waiting jobs are followed for each kind of their arrival, in phases of all kinds
     several = len(kinds_of_arrivals(arrivals)[1]) ** 2
 
     def check(places: int) -> None:
         full, fewer = comb(c + m - 1, m - 1), comb(c + m - 2, m - 1)
-        served = m * (comb(c + m - 1, m) + places * fewer)
+        served = order * (comb(c + m - 1, m) + places * fewer)
         states = stages * (served + several * (places + 1) * full)
-        rates = states * (2 * m + stages + m)
+        rates = states * (m + order + stages + m)
         what = (
             f"a job followed with {places} behind it beside {c} of {m} stages, a chain of {states:,} states,"
         )
@@ -93,8 +98,8 @@ def staged_response(
         check_seconds(what, SECONDS_A_RATE * rates, memory, fix, seconds)
 
     places, bound = places_behind(chain, arrivals, c, truncation, check, horizon)
-    beside = _Beside(staged, places)
-    n = beside.size * m
+    beside = _Beside(staged, own, places)
+    n = beside.size * order
     every = Moves.none(stages)
     served = [
         every.beside(beside.moves),
@@ -119,40 +124,41 @@ class _Beside:
     the others, c - 1 of them, for each number behind.
     """
 
-    def __init__(self, staged: StagedJobs, places: int) -> None:
-        self.staged, self.places = staged, places
-        ways, c, m = staged.ways, staged.max_running, staged.order
+    def __init__(self, staged: StagedJobs, own: FollowedStages, places: int) -> None:
+        self.staged, self.places, self.own = staged, places, own
+        ways, c = staged.ways, staged.max_running
         self.below = int(ways.starts[c])  # states of at most c - 1 others
         self.full = int(ways.starts[c - 1])  # the first one with all of them
         self.width = self.below - self.full
         self.size = self.below + places * self.width
-        self.ends = np.concatenate([self._spread(self._own(a)[0]) for a in range(m)])
+        self.order = self.own.like.size  # stages of the job
+        self.ends = np.concatenate([self._spread(self._own(a)[0]) for a in range(self.order)])
         self.moves, self.joined = self._rates()
 
     def _own(self, a: int) -> tuple[Array, NDArray[np.int64]]:
         """Rate of ending of the job in stage a, and the state of all, by the others' state."""
-        staged, others = self.staged, np.arange(self.below)
-        together = staged.ways.more[others, a]
+        staged, others, like = self.staged, np.arange(self.below), self.own.like[a]
+        together = staged.ways.more[others, like]
         k = staged.running[together]
-        return staged.speeds[together, a] * staged.exits[k, a], together
+        return staged.speeds[together, like] * self.own.exits[k, a], together
 
     def _spread(self, values: Array) -> Array:
         """What holds for the others, for any number behind."""
         return np.concatenate([values, np.tile(values[self.full :], self.places)])
 
     def _rates(self) -> tuple[Moves, Moves]:
-        staged, ways = self.staged, self.staged.ways
+        staged, ways, own = self.staged, self.staged.ways, self.own
         m, c = staged.order, staged.max_running
         moves, joined = Entries(), Entries()
         others = np.arange(self.below)
-        for a in range(m):
+        for a in range(self.order):
             at = a * self.size
             _, together = self._own(a)
             k = staged.running[together]
             # the job itself goes on to another stage
-            for b in np.flatnonzero(staged.jumps[:, a].max(axis=0)).tolist():
+            for b in np.flatnonzero(own.jumps[:, a].max(axis=0)).tolist():
                 if b != a:
-                    rate = staged.speeds[together, a] * staged.jumps[k, a, b]
+                    rate = staged.speeds[together, own.like[a]] * own.jumps[k, a, b]
                     every = np.arange(self.size)
                     moves.add(at + every, b * self.size + every, self._spread(rate))
             for s in range(m):
@@ -180,7 +186,7 @@ class _Beside:
             last = np.arange(self.full, self.size)
             to = np.where(last + self.width < self.size, last + self.width, last)
             joined.add(at + last, at + to, np.ones(last.size))
-        n = m * self.size
+        n = self.order * self.size
         return Moves.collected(moves, n), Moves.collected(joined, n)
 
     def _behind(
@@ -204,22 +210,23 @@ class _Beside:
         """Rates from waiting with so many behind to the start beside the others."""
         beside = Moves.none(room).beside(Moves.of(out))
         # behind all others there are as many states for each number behind
-        starts = self.full + self.size * np.flatnonzero(self.staged.alpha[-1])
-        chances = self.staged.alpha[-1][self.staged.alpha[-1] > 0.0]
+        alpha = self.own.alpha[-1]
+        starts = self.full + self.size * np.flatnonzero(alpha)
+        chances = alpha[alpha > 0.0]
         return Moves(
             np.tile(beside.rows, starts.size),
             (starts[:, None] + beside.columns).ravel(),
             (chances[:, None] * beside.values).ravel(),
-            (beside.shape[0], self.staged.order * self.size),
+            (beside.shape[0], self.order * self.size),
         )
 
     def found_free(self, queue: PolicyQueue, chain: QBDSolution) -> Array:
         """Probability that an arrival starts at once, by the arrival stage, its own, the others."""
         arrivals, staged = queue.process, self.staged
-        found = np.zeros((arrivals.order, staged.order, self.size))
+        found = np.zeros((arrivals.order, self.order, self.size))
         for k in range(staged.max_running):
             level = chain.boundary[k].reshape(arrivals.order, -1)
             seen = arrivals.D1.T @ level / queue.arrival_rate
             part = slice(int(staged.ways.starts[k]), int(staged.ways.starts[k + 1]))
-            found[:, :, part] = np.einsum("ij,s->isj", seen, staged.alpha[k + 1])
+            found[:, :, part] = np.einsum("ij,s->isj", seen, self.own.alpha[k + 1])
         return found

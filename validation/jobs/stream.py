@@ -252,6 +252,18 @@ class AbstractStreams(Record, abc.ABC):
         make: Any = cls  # the arguments are those of the Poisson stream, not of an abstract one
         return make(largest=setting.largest, **arguments), wanted_utilisation(table, USUAL_UTILISATION)
 
+    def spaced(self, mean: float) -> AbstractStreams:
+        """Return the same source with another mean time between arrivals.
+
+        Parameters
+        ----------
+        mean : float
+            Takes the place of the field `mean_interarrival`, which the source must have.
+        """
+        streams: Any = self  # a source is a dataclass
+        same: AbstractStreams = replace(streams, mean_interarrival=mean)
+        return same
+
     @abc.abstractmethod
     def draw(self, *, rng: np.random.Generator) -> JobStream:
         """Draw the jobs of one replication.

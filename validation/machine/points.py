@@ -62,5 +62,4 @@ def _planned(tables: str, inputs: object, file: str, settings: str, seed: int) -
     if plan.utilisation is None:
         return plan
     mean = interarrival_for(plan.machine, plan.streams, plan.utilisation, seed=seed, workers=1)
-    streams: Any = replace(plan.streams, mean_interarrival=mean)  # type: ignore[type-var]
-    return replace(plan, streams=streams)
+    return replace(plan, streams=plan.streams.spaced(mean))

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from phasefit.arrays import Array
-from phasefit.checks import check_fields, real_number
+from phasefit.checks import check_given, real_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
@@ -117,11 +117,8 @@ class SiteChange(Record):
     backfilling: str = EASY.name
 
     def __post_init__(self) -> None:
-        for name in ("load", "nodes", "short"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, real_number(name, getattr(self, name), above=0.0))
-        if self.limits is not None:
-            check_fields(self, real_number, "limits", least=1.0)
+        check_given(self, real_number, "load", "nodes", "short", above=0.0)
+        check_given(self, real_number, "limits", least=1.0)
         if self.cap is not None and not self.cap > 0.0:
             raise ModelError(f"cap must be a part of the machine above 0, got {self.cap!r}")
         self.rule()

@@ -20,7 +20,7 @@ VERSION: Final = 1
 
 
 class Rated(Protocol):
-    """What laws and processes have in common of which a text is written."""
+    """Law or arrival process of which a text is written: what texts of both begin with."""
 
     @property
     def mean(self) -> float: ...  # noqa: D102

@@ -83,6 +83,7 @@ class MAP(FromData, Result):
     """
 
     drawing = Drawing("lag", "autocorrelation")
+    _pickled = ("D0", "D1", "jumps")
 
     D0: Array
     D1: Array
@@ -119,15 +120,6 @@ class MAP(FromData, Result):
         _recurrent_phases(jumps + D1)
         for name, array in (("D0", jumps - np.diag(total)), ("D1", D1), ("jumps", jumps)):
             object.__setattr__(self, name, read_only(array))
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        for array in (self.D0, self.D1, self.jumps):  # copies made by pickle can be written
-            array.flags.writeable = False
-
-    def __getstate__(self) -> dict[str, Any]:
-        names = ("D0", "D1", "jumps", "_fitted_to")
-        return {name: self.__dict__[name] for name in names if name in self.__dict__}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MAP):

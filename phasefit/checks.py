@@ -45,6 +45,23 @@ def check_fields(record: object, check: Callable[..., Any], *names: str, **limit
         object.__setattr__(record, name, check(name, getattr(record, name), **limits))
 
 
+def check_given(record: object, check: Callable[..., Any], *names: str, **limits: Any) -> None:
+    """Check fields of a frozen dataclass as `check_fields` does, those left out that are None.
+
+    Parameters
+    ----------
+    record : object
+        Of a frozen dataclass, in its ``__post_init__``.
+    check : callable
+        Check of one value, called as ``check(name, value, **limits)``.
+    *names : str
+        Fields.
+    **limits : object
+        For the check.
+    """
+    check_fields(record, check, *(name for name in names if getattr(record, name) is not None), **limits)
+
+
 def real_array(name: str, value: ArrayLike, *, infinite: bool = False) -> Array:
     """Return `value` as a fresh array of floats without NaN, and without infinities unless allowed.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isfinite, log, nan
@@ -17,7 +16,7 @@ from phasefit.empirical import Empirical, ks_distance
 from phasefit.errors import ModelError
 from phasefit.observations import Observations
 from phasefit.phase_type import PhaseType
-from phasefit.records import Record, Result
+from phasefit.records import Record, Result, aligned
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -316,12 +315,14 @@ class FitReport(Result):
             f"AIC {self.aic:.8g}, BIC {self.bic:.8g}",
             self._ks_text(),
             "",
-            _aligned_columns(
-                ("", "data", "fitted", "error"),
+            *aligned(
                 [
-                    (str(name), _six_digits(of_data), _six_digits(fitted), _percent_text(error))
-                    for name, of_data, fitted, error in self.to_frame().itertuples()
-                ],
+                    ("", "data", "fitted", "error"),
+                    *(
+                        (str(name), _six_digits(of_data), _six_digits(fitted), _percent_text(error))
+                        for name, of_data, fitted, error in self.to_frame().itertuples()
+                    ),
+                ]
             ),
         ]
         if len(self.candidates) > 1:
@@ -340,7 +341,7 @@ class FitReport(Result):
                 )
                 for c in shown
             ]
-            lines += ["", _aligned_columns((*header, "CV") if by_cv else header, rows)]
+            lines += ["", *aligned([(*header, "CV") if by_cv else header, *rows])]
             if len(shown) < len(self.candidates):
                 lines.append(f"... and {len(self.candidates) - len(shown)} more")
         lines += [f"- {sentence}" for sentence in self.warnings]
@@ -442,15 +443,3 @@ def _six_digits(value: float | None) -> str:
 
 def _percent_text(value: float) -> str:
     return f"{value:+.2%}".replace("-0.00", "+0.00") if isfinite(value) else "-"
-
-
-def _aligned_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of text: the first to the left, the others to the right."""
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in (header, *rows)
-    )

@@ -7,8 +7,9 @@ however exactly, is off by as much as the law is.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit.arrays import Array, Ints, read_only
@@ -114,6 +115,19 @@ class FittedTo(Record):
 
 class FromData:
     """A law or a process that may have been fitted to data, and then remembers to which."""
+
+    #: Fields that a pickle holds, beside the data; all else follows from them.
+    _pickled: ClassVar[tuple[str, ...]]
+
+    def __getstate__(self) -> dict[str, Any]:
+        names = (*self._pickled, "_fitted_to")
+        return {name: self.__dict__[name] for name in names if name in self.__dict__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for value in state.values():
+            if isinstance(value, np.ndarray):  # copies made by pickle can be written
+                value.flags.writeable = False
 
     @property
     def fitted_to(self) -> FittedTo | None:

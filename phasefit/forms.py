@@ -19,7 +19,17 @@ SCHEMA: Final = "phasefit.phase-type"
 VERSION: Final = 1
 
 
-class RatedLaw(Protocol):
+class Rated(Protocol):
+    """Law or arrival process of which a text is written: what texts of both begin with."""
+
+    @property
+    def mean(self) -> float: ...  # noqa: D102
+    @property
+    def scv(self) -> float: ...  # noqa: D102
+    def to_json(self, *, indent: int | None = None) -> str: ...  # noqa: D102
+
+
+class RatedLaw(Rated, Protocol):
     """Law of which a text is written, as `phasefit.PhaseType` is one."""
 
     @property
@@ -32,27 +42,16 @@ class RatedLaw(Protocol):
     def atom(self) -> float: ...  # noqa: D102
     @property
     def order(self) -> int: ...  # noqa: D102
-    @property
-    def mean(self) -> float: ...  # noqa: D102
-    @property
-    def scv(self) -> float: ...  # noqa: D102
-    def moment(self, k: int) -> float: ...  # noqa: D102
-    def to_json(self, *, indent: int | None = None) -> str: ...  # noqa: D102
 
 
 @runtime_checkable
-class RatedProcess(Protocol):
+class RatedProcess(Rated, Protocol):
     """Arrival process of which a text is written, as `phasefit.MAP` is one."""
 
     @property
     def D0(self) -> Array: ...  # noqa: D102
     @property
     def D1(self) -> Array: ...  # noqa: D102
-    @property
-    def mean(self) -> float: ...  # noqa: D102
-    @property
-    def scv(self) -> float: ...  # noqa: D102
-    def to_json(self, *, indent: int | None = None) -> str: ...  # noqa: D102
 
 
 def written(law: RatedLaw, form: str) -> str:
@@ -146,7 +145,7 @@ def renewal_rates(law: RatedLaw, form: str) -> tuple[Array, Array]:
     return law.T, np.outer(law.exit, law.alpha)
 
 
-def _as_json(law: RatedLaw) -> str:
+def _as_json(law: Rated) -> str:
     return law.to_json(indent=1) + "\n"
 
 
@@ -155,10 +154,6 @@ def _as_butools(law: RatedLaw) -> str:
         f"import numpy as np\n\n# {_comment(law)}; with BuTools: butools.ph.MomentsFromPH(alpha, A)\n"
         f"alpha = np.matrix([{numbers(law.alpha)}])\nA = np.matrix({_rows(law.T)})\n"
     )
-
-
-def _process_as_json(process: RatedProcess) -> str:
-    return process.to_json(indent=1) + "\n"
 
 
 def _as_line(law: RatedLaw | RatedProcess) -> str:
@@ -284,7 +279,7 @@ def _rates_of(law: RatedLaw | RatedProcess, form: str) -> tuple[Array, Array]:
     return (law.D0, law.D1) if isinstance(law, RatedProcess) else renewal_rates(law, form)
 
 
-def _comment(law: RatedLaw | RatedProcess) -> str:
+def _comment(law: Rated) -> str:
     return f"mean {law.mean:.6g} s, scv {law.scv:.6g}"
 
 
@@ -325,7 +320,7 @@ FORMS: Final[dict[str, Callable[[RatedLaw], str]]] = {
 }
 #: The same for arrival processes.
 PROCESS_FORMS: Final[dict[str, Callable[[RatedProcess], str]]] = {
-    "json": _process_as_json,
+    "json": _as_json,
     "line": _as_line,
     "matlab": _as_matlab,
     "jmt": _as_jmt,

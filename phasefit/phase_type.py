@@ -86,6 +86,8 @@ class PhaseType(FromData, Law):
     0.061969
     """
 
+    _pickled = ("alpha", "T", "exit", "atom")
+
     alpha: Array
     T: Array
     exit: Array = field(init=False)
@@ -132,15 +134,6 @@ class PhaseType(FromData, Law):
         for name, array in (("alpha", alpha), ("T", T), ("exit", exits)):
             object.__setattr__(self, name, read_only(array))
         object.__setattr__(self, "atom", atom)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        for array in (self.alpha, self.T, self.exit):  # copies made by pickle can be written
-            array.flags.writeable = False
-
-    def __getstate__(self) -> dict[str, Any]:
-        names = ("alpha", "T", "exit", "atom", "_fitted_to")
-        return {name: self.__dict__[name] for name in names if name in self.__dict__}
 
     def __repr__(self) -> str:
         atom = f", atom={self.atom:.6g}" if self.atom else ""

@@ -12,7 +12,7 @@ import json
 import math
 import numbers
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -422,6 +422,31 @@ def _exact_text(value: Any) -> str:
 
 def _quoted_text(value: Any) -> str:
     return repr(brief(value)) if isinstance(value, str) else brief(value)
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
+    """Return cells as lines of columns, two blanks between them.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+        Cells, row by row, as many in each.
+    left : collection of int
+        Columns that are aligned to the left, the others to the right.
+
+    Examples
+    --------
+    >>> aligned([("", "mean"), ("FCFS", "7")])
+    ['      mean', 'FCFS     7']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if i in left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def html_table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from math import inf
 from typing import Final, Literal
@@ -135,13 +136,11 @@ def fit(
         If no start leads anywhere.
     """
     coarse, fine = _Grid.of(observations.coarse), _Grid.of(observations.middle)
+    climb_of = partial(_climb_held, observations) if hold == 2 else _climb
     looks = []
     beside = (_loosened(law, rng) for law in also)
     for start in chain(_starts(observations, family, order, starts, rng), beside):
-        if hold == 2:
-            climbed = _climb_held(observations, coarse, start, _LOOK, _LOOK_STEPS)
-        else:
-            climbed = _climb(coarse, start, _LOOK, _LOOK_STEPS)
+        climbed = climb_of(coarse, start, _LOOK, _LOOK_STEPS)
         if climbed is not None:
             looks.append((_expect(fine, climbed[0])[0], climbed[0]))
     looks.sort(key=lambda look: -look[0])
@@ -166,10 +165,7 @@ def fit(
 
     for rank, (_, start) in enumerate(looks[:_FINALISTS]):
         steps = min(max_steps, _FINAL_STEPS) if rank else max_steps
-        if hold == 2:
-            climbed = _climb_held(observations, fine, start, tol, steps)
-        else:
-            climbed = _climb(fine, start, tol, steps)
+        climbed = climb_of(fine, start, tol, steps)
         if climbed is None:
             continue
         law, trace, converged = climbed

@@ -43,8 +43,9 @@ from validation.rigid import (
     simulate_saturated,
     wait_curve,
 )
+from validation.rigid.changes import replayed
 from validation.rigid.months import DAY, site_log, waited_beside_idle
-from validation.rigid.site import fit_months, forecast, replayed
+from validation.rigid.site import fit_months, forecast
 
 SEED = 38
 DATA = Path(__file__).parents[3] / "shared" / "data"

@@ -28,7 +28,7 @@ from validation.trial.arrangements import (
 )
 from validation.trial.bursts import alone, workload
 from validation.trial.chain import PREDICTED, SIMULATED, approximation_chain
-from validation.trial.loss_run import loss_run
+from validation.trial.loss_run import loss_run, work_and_time
 from validation.trial.machine import play_cell
 from validation.trial.replications import (
     TrialPoint,
@@ -301,7 +301,7 @@ def test_a_replication_ends_with_its_measured_jobs_which_it_changes_in_no_bit():
     whole = play_cell(point.cell, arrival, demand, seed=word(0, "trial", 3))
     assert found.response == whole.response[5:25].mean()
     assert 25 <= found.jobs < arrival.size
-    assert found.cycles[0] < whole.time_with(4)[1]  # the run did end
+    assert found.cycles[0] < work_and_time(point.cell, whole, demand)[1][0]  # the run did end
 
 
 def test_all_strategies_and_loads_meet_the_same_jobs():

@@ -16,6 +16,7 @@ from qmodels.errors import ModelError
 from qmodels.plotting.style import JOB_COLOURS, RED, axes_or_new, set_title
 from validation.allocation.base import STRATEGIES, AbstractStrategy, Request
 from validation.allocation.metrics import system_balance
+from validation.analysis.plotting import panel_grid
 from validation.mesh import Mesh, Occupancy
 from validation.mesh.occupancy import as_mesh, as_occupancy
 
@@ -98,15 +99,10 @@ def layer_maps(mesh: Mesh | Occupancy) -> Figure:
     >>> [ax.get_title() for ax in layer_maps(Mesh(2, 2, 3)).axes]
     ['z = 0', 'z = 1', 'z = 2']
     """
-    place = as_mesh(mesh)
-    across = min(4, place.depth)
-    down = -(-place.depth // across)
-    each = 0.6 + 0.2 * place.columns, 0.6 + 0.2 * place.rows
-    figure = Figure(figsize=(across * each[0], down * each[1]), layout="constrained")
-    panels: Any = figure.subplots(down, across, squeeze=False)
-    for ax in panels.ravel()[place.depth :]:
-        ax.remove()
-    for layer, ax in enumerate(panels.ravel()[: place.depth]):
+    place, across = as_mesh(mesh), 4
+    size = 0.6 + 0.2 * place.columns, 0.6 + 0.2 * place.rows
+    figure, panels = panel_grid(place.depth, across, size)
+    for layer, ax in enumerate(panels):
         job_map(mesh, ax=ax, layer=layer)
         ax.set(xlabel="x", ylabel="y" if layer % across == 0 else "", title=f"z = {layer}")
     return figure
@@ -216,13 +212,8 @@ def gallery(
     made = {name: cls() for name, cls in STRATEGIES.items()} if strategies is None else strategies
     if not isinstance(made, Mapping) or not made:
         raise ModelError(f"strategies must map titles to strategies, got {made!r:.60}")
-    across = min(6, len(made))
-    down = -(-len(made) // across)
-    figure = Figure(figsize=(2.1 * across, 2.4 * down), layout="constrained")
-    panels: Any = figure.subplots(down, across, squeeze=False)
-    for ax in panels.ravel()[len(made) :]:
-        ax.set_axis_off()
-    for ax, (name, strategy) in zip(panels.flat, made.items(), strict=False):
+    figure, panels = panel_grid(len(made), 6, (2.1, 2.4))
+    for ax, (name, strategy) in zip(panels, made.items(), strict=True):
         held = Occupancy(Mesh(rows, columns, io_side="west"))
         refused = replay(strategy, held, history)
         job_map(held, ax=ax)

@@ -11,7 +11,7 @@ import numpy as np
 
 from phasefit.arrays import Array
 from phasefit.checks import one_of
-from phasefit.records import Record, Result
+from phasefit.records import Record, Result, aligned
 from qmodels.errors import ModelError
 from validation.analysis.comparison import Comparison, compare, ratios
 from validation.analysis.estimates import Estimate, estimate, plus_minus
@@ -279,7 +279,8 @@ class Alternatives(Result, Generic[Name, Run]):
             against = f"{gap.mean:+.4g}{plus_minus(gap.half_width)} {gap.verdict}"
             rows.append({"": text_of(name)} | self._columns(name, asked))
             rows[-1][f"{asked} - {text_of(best)}"] = "" if name == best else against
-        lines = [*_aligned([[*rows[0]], *([*row.values()] for row in rows)]), *self._notes(asked)]
+        cells = [[*rows[0]], *([*row.values()] for row in rows)]
+        lines = [*aligned(cells, left=(0, len(cells[0]) - 1)), *self._notes(asked)]
         ties = [text_of(name) for name in self.leaders(quantity) if name != best]
         if ties:
             lines.append(f"undecided: {text_of(best)} cannot be told from {', '.join(ties)}")
@@ -336,15 +337,3 @@ def text_of(name: object) -> str:
     """
     label = getattr(name, "label", name)
     return label if isinstance(label, str) else str(name)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return cells as lines of columns: the first and the last to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if i in (0, len(row) - 1) else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

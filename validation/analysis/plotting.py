@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from phasefit.arrays import Array
 from qmodels.plotting.style import (
@@ -32,6 +33,27 @@ if TYPE_CHECKING:
 
     #: Estimates, or their means and half-widths as columns of a table have them.
     Estimates = Sequence[Estimate] | tuple[ArrayLike, ArrayLike]
+
+
+def panel_grid(count: int, across: int, size: tuple[float, float]) -> tuple[Figure, list[Axes]]:
+    """Return a figure with so many panels, row by row, and these; places that are left over stay empty.
+
+    Parameters
+    ----------
+    count : int
+        How many there are.
+    across : int
+        Those in a row, at most.
+    size : tuple of (float, float)
+        Width and height of one, inches.
+    """
+    across = min(across, count)
+    down = -(-count // across)
+    figure = Figure(figsize=(across * size[0], down * size[1]), layout="constrained")
+    panels = figure.subplots(down, across, squeeze=False).ravel()
+    for ax in panels[count:]:
+        ax.remove()
+    return figure, list(panels[:count])
 
 
 def draw_estimates(

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from phasefit.arrays import Array, Ints
-from phasefit.checks import check_fields, instance_of, real_number, share, whole_number
+from phasefit.checks import check_fields, check_given, instance_of, real_number, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.cluster.node import TYPICAL_REQUEST, Node
@@ -98,9 +98,7 @@ class SyntheticTraces(Record):
             object.__setattr__(self, "offered_disk", 0.75)
         if self.offered_disk is not None and self.offered_cpu is not None:
             raise ModelError("give offered_disk or offered_cpu, not both")
-        for name in ("offered_disk", "offered_cpu"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, real_number(name, getattr(self, name), above=0.0))
+        check_given(self, real_number, "offered_disk", "offered_cpu", above=0.0)
         instance_of("cpu", self.cpu, BoundedPareto)
         if self.offered_disk is not None and self.io_free == 1.0:
             raise ModelError("no job uses a disk with io_free 1; give offered_cpu instead")

@@ -15,6 +15,7 @@ from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.files import open_regular
 from validation.cluster.node import TYPICAL_REQUEST, Cluster
+from validation.jobs.stream import refuse_falling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -272,10 +273,4 @@ def _in_range(columns: dict[str, Any]) -> None:
         found = _fault(name, column)
         if found is not None:
             raise ModelError(f"{name}[{found[0]}] {found[1]}")
-    falls = np.flatnonzero(np.diff(columns["arrivals"]) < 0)
-    if falls.size:
-        i = int(falls[0])
-        raise ModelError(
-            f"arrivals must not decrease, but arrivals[{i + 1}] = {columns['arrivals'][i + 1]:.6g} "
-            f"comes after {columns['arrivals'][i]:.6g}; sort the jobs by arrival"
-        )
+    refuse_falling(columns["arrivals"])

@@ -145,5 +145,4 @@ def _timed(plan: AllocationPlan, working: Working) -> AllocationPlan:
         f"Jobs arrive every {mean:g} {unit} on average, so that {plan.strategies[0].name} keeps "
         f"{plan.utilisation:.0%} of the processors busy."
     )
-    streams: Any = replace(plan.streams, mean_interarrival=mean)  # type: ignore[type-var]
-    return replace(plan, streams=streams)
+    return replace(plan, streams=plan.streams.spaced(mean))

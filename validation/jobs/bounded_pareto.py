@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from phasefit.arrays import Array
-from phasefit.checks import real_number
+from phasefit.checks import check_fields, real_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 
@@ -44,16 +44,14 @@ class BoundedPareto(Record):
     shape: float
 
     def __post_init__(self) -> None:
-        low = real_number("low", self.low, above=0.0)
-        high = real_number("high", self.high, above=low)
-        shape = real_number("shape", self.shape, above=0.0)
-        if high / low > 1e12 or shape > 100.0:
+        check_fields(self, real_number, "low", above=0.0)
+        check_fields(self, real_number, "high", above=self.low)
+        check_fields(self, real_number, "shape", above=0.0)
+        if self.high / self.low > 1e12 or self.shape > 100.0:
             raise ModelError(
                 f"a bounded Pareto law needs high <= 1e12 low and shape <= 100, got "
-                f"{high / low:.3g} and {shape:.6g}"
+                f"{self.high / self.low:.3g} and {self.shape:.6g}"
             )
-        for name, value in (("low", low), ("high", high), ("shape", shape)):
-            object.__setattr__(self, name, value)
 
     @property
     def mean(self) -> float:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from phasefit.checks import check_fields, one_of, whole_number
+from phasefit.checks import check_given, one_of, whole_number
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
 
@@ -220,8 +220,7 @@ class EASY(FCFS):
 
     def __post_init__(self) -> None:
         one_of("ties", self.ties, ("start", "wait"))
-        if self.depth is not None:
-            check_fields(self, whole_number, "depth", least=0)
+        check_given(self, whole_number, "depth", least=0)
 
     def passers(self, head: Waiting, others: Iterable[Waiting], situation: Situation) -> Iterator[Waiting]:
         """See `AbstractDiscipline.passers`."""
@@ -279,8 +278,7 @@ class Conservative(FCFS):
     whole_nodes: bool = False
 
     def __post_init__(self) -> None:
-        if self.depth is not None:
-            check_fields(self, whole_number, "depth", least=0)
+        check_given(self, whole_number, "depth", least=0)
 
     def passers(self, head: Waiting, others: Iterable[Waiting], situation: Situation) -> Iterator[Waiting]:
         """See `AbstractDiscipline.passers`."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 import numpy as np
 
 from phasefit.arrays import Array, Ints, read_only
-from phasefit.checks import check_fields, one_of, real_number
+from phasefit.checks import check_given, one_of, real_number
 from qmodels.errors import ModelError
 from validation.jobs.stream import (
     USUAL_UTILISATION,
@@ -174,8 +174,7 @@ class LublinStreams(AbstractStreams):
                 f"largest must be >= 16, got {self.largest}; the model has no break "
                 "of the sizes on fewer nodes"
             )
-        if self.mean_interarrival is not None:
-            check_fields(self, real_number, "mean_interarrival", above=0.0)
+        check_given(self, real_number, "mean_interarrival", above=0.0)
 
     @property
     def model_interarrival(self) -> float:

@@ -74,13 +74,7 @@ class JobStream(Result):
         arrivals = real_vector("arrivals", self.arrivals)
         if arrivals[0] < 0:
             raise ModelError(f"arrivals must be >= 0, but the first is {arrivals[0]:.6g}")
-        falls = np.flatnonzero(np.diff(arrivals) < 0)
-        if falls.size:
-            i = int(falls[0])
-            raise ModelError(
-                f"arrivals must not decrease, but arrivals[{i + 1}] = {arrivals[i + 1]:.6g} comes "
-                f"after {arrivals[i]:.6g}; sort the jobs by arrival"
-            )
+        refuse_falling(arrivals)
         columns: dict[str, Any] = {"arrivals": arrivals, "sizes": _checked_sizes(self.sizes)}
         for name in ("demands", "estimates"):
             array = getattr(self, name)
@@ -252,6 +246,18 @@ class AbstractStreams(Record, abc.ABC):
         make: Any = cls  # the arguments are those of the Poisson stream, not of an abstract one
         return make(largest=setting.largest, **arguments), wanted_utilisation(table, USUAL_UTILISATION)
 
+    def spaced(self, mean: float) -> AbstractStreams:
+        """Return the same source with another mean time between arrivals.
+
+        Parameters
+        ----------
+        mean : float
+            Takes the place of the field `mean_interarrival`, which the source must have.
+        """
+        streams: Any = self  # a source is a dataclass
+        same: AbstractStreams = replace(streams, mean_interarrival=mean)
+        return same
+
     @abc.abstractmethod
     def draw(self, *, rng: np.random.Generator) -> JobStream:
         """Draw the jobs of one replication.
@@ -355,6 +361,28 @@ def job_count(jobs: int) -> int:
     if number > MOST_JOBS:
         raise ModelError(f"jobs must be at most {MOST_JOBS:,} a stream, got {number:,}")
     return number
+
+
+def refuse_falling(arrivals: Array) -> None:
+    """Refuse times of arrival that decrease.
+
+    Parameters
+    ----------
+    arrivals : (n,) ndarray
+        In the order of the jobs.
+
+    Raises
+    ------
+    ModelError
+        If a job comes before the one before it.
+    """
+    falls = np.flatnonzero(np.diff(arrivals) < 0)
+    if falls.size:
+        i = int(falls[0])
+        raise ModelError(
+            f"arrivals must not decrease, but arrivals[{i + 1}] = {arrivals[i + 1]:.6g} comes "
+            f"after {arrivals[i]:.6g}; sort the jobs by arrival"
+        )
 
 
 def checked_law(name: str, law: Any) -> Any:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import nullcontext
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -172,6 +170,5 @@ def _first_guess(utilisation: Callable[[float], float], target: float) -> float:
 def _pilot(task: tuple[Machine, AbstractStreams, float, int, int]) -> float:
     """Utilisation of one run with a mean time between arrivals."""
     machine, streams, mean, seed, run = task
-    source: Any = replace(streams, mean_interarrival=mean)  # type: ignore[type-var]
-    jobs = source.draw(rng=random_stream(seed, _PILOT, run))
+    jobs = streams.spaced(mean).draw(rng=random_stream(seed, _PILOT, run))
     return play(machine, jobs, seed=word(seed, "messages of a pilot run", run)).summary["utilisation"]

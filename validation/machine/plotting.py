@@ -20,6 +20,7 @@ from qmodels.errors import ModelError
 from qmodels.plotting.style import GREY, JOB_COLOURS, axes_or_new, rectangles, set_commas, set_title
 from qmodels.words import in_words, unit_of
 from validation.allocation.plotting import job_map, job_stack
+from validation.analysis.plotting import panel_grid
 
 #: Rectangles of the largest Gantt chart; more could not be told apart.
 _MOST_BARS = 200_000
@@ -158,18 +159,10 @@ def mesh_strip(history: Any, times: ArrayLike) -> Figure:
     wanted = real_vector("times", times)
     if wanted.size > 12:
         raise ModelError(f"at most 12 times can be told apart in a figure, got {wanted.size}")
-    columns = min(wanted.size, 4 if history.mesh.columns <= history.mesh.rows else 3)
-    rows = -(-wanted.size // columns)
     mesh = history.mesh
-    figure = Figure(
-        layout="constrained",
-        figsize=(columns * (1.0 + 0.16 * mesh.columns), rows * (1.0 + 0.16 * mesh.rows)),
-    )
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for ax in axes.ravel()[wanted.size :]:
-        ax.set_visible(False)
-    places = zip(axes.ravel(), history.mesh_at(wanted), wanted.tolist(), strict=False)
-    for ax, at, time in places:
+    size = 1.0 + 0.16 * mesh.columns, 1.0 + 0.16 * mesh.rows
+    figure, panels = panel_grid(wanted.size, 4 if mesh.columns <= mesh.rows else 3, size)
+    for ax, at, time in zip(panels, history.mesh_at(wanted), wanted.tolist(), strict=True):
         job_map(at, ax=ax)
         ax.set(xlabel="", ylabel="")
         ax.set_title(f"{_told(history, time)}: {len(at.jobs)} jobs", fontsize=8)

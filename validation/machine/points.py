@@ -17,8 +17,7 @@ from validation.machine.loads import interarrival_for
 from validation.machine.runs import one_run
 from validation.machine.scenario import AllocationFile, AllocationPlan, make_plan
 from validation.sweeps.plain import from_text
-from validation.sweeps.points import Point
-from validation.sweeps.tables import text_of
+from validation.sweeps.points import Point, settings_text
 
 #: Settings that are no keys of the file's tables.
 APART: Final = ("strategy",)
@@ -52,8 +51,7 @@ def plan_of(point: Point) -> AllocationPlan:
     ScenarioError
         If they make none.
     """
-    below = tuple(pair for pair in point.settings if pair[0] not in APART)
-    return _planned(point.tables, point.inputs, point.file, text_of(below), point.seed)
+    return _planned(point.tables, point.inputs, point.file, settings_text(point, APART), point.seed)
 
 
 @lru_cache(maxsize=32)  # neighbours in a sweep share theirs
@@ -64,5 +62,4 @@ def _planned(tables: str, inputs: object, file: str, settings: str, seed: int) -
     if plan.utilisation is None:
         return plan
     mean = interarrival_for(plan.machine, plan.streams, plan.utilisation, seed=seed, workers=1)
-    streams: Any = replace(plan.streams, mean_interarrival=mean)  # type: ignore[type-var]
-    return replace(plan, streams=streams)
+    return replace(plan, streams=plan.streams.spaced(mean))

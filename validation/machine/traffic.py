@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from phasefit.arrays import Ints
-from phasefit.checks import boolean, check_fields, one_of, share, whole_number
+from phasefit.checks import boolean, check_fields, check_given, one_of, share, whole_number
 from qmodels.errors import ModelError
 from validation.allocation.boxes import near_cubic
 from validation.mesh import Mesh, Occupancy, Traffic, TrafficPhase
@@ -80,8 +80,7 @@ class MixedTraffic(AbstractJobTraffic):
 
     def __post_init__(self) -> None:
         check_fields(self, share, "io_share")
-        if self.slots is not None:
-            check_fields(self, whole_number, "slots", least=1)
+        check_given(self, whole_number, "slots", least=1)
         check_fields(self, whole_number, "flits", least=1)
         check_fields(self, boolean, "by_demand")
 

@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 
-from phasefit import MAP, PhaseType
 from phasefit.arrays import Array
 from phasefit.checks import real_number, whole_number
 from phasefit.records import Record
@@ -269,7 +268,7 @@ def _drawn(
     """Draw the jobs, a piece of work each, in seconds on the whole machine."""
     rng, law = stream(seed, "unrunnable"), workload.arrivals
     size = (replications, jobs)
-    gaps = np.array([_gaps(law, jobs, rng) for _ in range(replications)])
+    gaps = np.array([law.rvs(size=jobs, random_state=rng) for _ in range(replications)])
     whole = float(workload.program.mean_time(system.processors, system.disks))
     demand = workload.demand.rvs(size=replications * jobs, random_state=rng).reshape(size)
     return Jobs(
@@ -279,7 +278,3 @@ def _drawn(
         curves=(curve,),
         need=np.ones(size),
     )
-
-
-def _gaps(law: PhaseType | MAP, jobs: int, rng: np.random.Generator) -> Array:
-    return np.asarray(law.rvs(size=jobs, random_state=rng))

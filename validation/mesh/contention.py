@@ -12,7 +12,7 @@ from phasefit.records import Result
 from qmodels.errors import ModelError
 from validation.mesh.fluid import fluid
 from validation.mesh.link_load import Job, link_load
-from validation.mesh.results import Completion, link_table
+from validation.mesh.results import Completion, link_table, named_lines
 from validation.mesh.router import Router
 from validation.mesh.topology import Mesh
 from validation.mesh.wormhole import Network
@@ -85,11 +85,7 @@ class Contention(Result):
             ("worst_link_flits", int(self.channel_flits[self.worst_link])),
             ("worst_utilisation", float(self.utilisation[self.worst_link])),
         ]
-        return "\n".join(
-            f"{name:<18} {f'{value:.6g}' if isinstance(value, float) else value}"
-            for name, value in rows
-            if value is not None
-        )
+        return named_lines((row for row in rows if row[1] is not None), 18)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the link map; see `validation.mesh.plotting.link_map`."""

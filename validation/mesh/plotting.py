@@ -1,9 +1,12 @@
-"""Figures of the mesh: link maps, latency against load, the phases of a job."""
+"""Figures of the mesh: link maps, latency against load, the phases of a job.
+
+What is drawn is known by its attributes: a result draws itself with these.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -36,32 +39,6 @@ if TYPE_CHECKING:
 
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
 _MOST_RUNS = 2000
-
-
-class _DrawnPoint(Protocol):
-    """Point of a curve as it is drawn, as `LoadPoint` is one."""
-
-    @property
-    def offered(self) -> float: ...
-    @property
-    def messages(self) -> int: ...
-    @property
-    def mean_latency(self) -> float: ...
-    @property
-    def mean_network_latency(self) -> float: ...
-
-
-class _DrawnRun(Protocol):
-    """Phases of a job as they are drawn, as `Completion` has them."""
-
-    @property
-    def job(self) -> Any: ...
-    @property
-    def start(self) -> float: ...
-    @property
-    def finish(self) -> float: ...
-    @property
-    def phases(self) -> Sequence[tuple[str, float, float]]: ...
 
 
 def link_map(mesh: Mesh, utilisation: ArrayLike, *, ax: Axes | None = None, layer: int = 0) -> Axes:
@@ -136,7 +113,7 @@ def link_map(mesh: Mesh, utilisation: ArrayLike, *, ax: Axes | None = None, laye
     return ax
 
 
-def latency_against_load(curves: Mapping[str, Sequence[_DrawnPoint]], *, ax: Axes | None = None) -> Axes:
+def latency_against_load(curves: Mapping[str, Sequence[Any]], *, ax: Axes | None = None) -> Axes:
     """Draw mean latency over accepted load, one line for each name.
 
     Parameters
@@ -176,7 +153,7 @@ def latency_against_load(curves: Mapping[str, Sequence[_DrawnPoint]], *, ax: Axe
     return ax
 
 
-def phase_strip(run: _DrawnRun, *, ax: Axes | None = None) -> Axes:
+def phase_strip(run: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the phases of one job over time, a row for each pattern.
 
     Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -42,11 +42,7 @@ class Completion(Result):
 
     def table(self) -> str:
         """Return name and value as text, one to a line, the phases left out."""
-        rows = ((f.name, getattr(self, f.name)) for f in fields(self) if f.name != "phases")
-        return "\n".join(
-            f"{name:<22} {value:.6g}" if isinstance(value, float) else f"{name:<22} {value}"
-            for name, value in rows
-        )
+        return named_lines(((f.name, getattr(self, f.name)) for f in fields(self) if f.name != "phases"), 22)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the phases over time; see `validation.mesh.plotting.phase_strip`."""
@@ -81,6 +77,21 @@ class ChannelUse(Result):
         from validation.mesh.plotting import link_map
 
         return link_map(self.mesh, self.utilisation, ax=ax)
+
+
+def named_lines(rows: Iterable[tuple[str, Any]], width: int) -> str:
+    """Return names and values as text, one to a line.
+
+    Parameters
+    ----------
+    rows : iterable of (str, object)
+        Name and value; of a number that is not whole six digits are shown.
+    width : int
+        Room for the names.
+    """
+    return "\n".join(
+        f"{name:<{width}} {f'{value:.6g}' if isinstance(value, float) else value}" for name, value in rows
+    )
 
 
 def link_table(mesh: Mesh, columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame:

@@ -119,20 +119,16 @@ class TrafficPhase(Record):
 
     def __post_init__(self) -> None:
         one_of("pattern", self.pattern, PATTERNS)
-        for name, least, most in (
-            ("flits", 1, MAX_FLITS),
-            ("rounds", 1, MAX_ROUNDS),
-            ("pause", 0, MAX_PAUSE),
-            ("root", 0, MAX_ROUNDS),
-            ("targets", 0, MAX_ROUNDS),
-            ("last_flits", 0, MAX_FLITS),
-        ):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), least=least, most=most))
+        check_fields(self, whole_number, "flits", least=1, most=MAX_FLITS)
+        check_fields(self, whole_number, "rounds", least=1, most=MAX_ROUNDS)
+        check_fields(self, whole_number, "pause", least=0, most=MAX_PAUSE)
+        check_fields(self, whole_number, "root", "targets", least=0, most=MAX_ROUNDS)
+        check_fields(self, whole_number, "last_flits", least=0, most=MAX_FLITS)
         check_fields(self, boolean, "lockstep")
-        interval = real_number("interval", self.interval, least=0.0)
-        if 0.0 < interval < 1.0 or interval > 1e9:
-            raise ModelError(f"interval must be 0 or between 1 and 1e9 cycles, got {interval:.6g}")
-        if interval and self.lockstep:
+        check_fields(self, real_number, "interval", least=0.0)
+        if 0.0 < self.interval < 1.0 or self.interval > 1e9:
+            raise ModelError(f"interval must be 0 or between 1 and 1e9 cycles, got {self.interval:.6g}")
+        if self.interval and self.lockstep:
             raise ModelError("interval and lockstep exclude each other; give one")
         if self.targets and self.pattern != "random":
             raise ModelError(f"targets are for the pattern 'random', not {self.pattern!r}")
@@ -146,7 +142,6 @@ class TrafficPhase(Record):
                 raise ModelError(f"sides of grid must be <= {MAX_ROUNDS}, got {max(sides)}")
             object.__setattr__(self, "grid", sides)
         check_fields(self, share, "io_share")
-        object.__setattr__(self, "interval", interval)
 
     def fits(self, nodes: int, io_nodes: int) -> None:
         """Raise ModelError unless a job can send this.

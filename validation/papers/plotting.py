@@ -79,6 +79,22 @@ def panels(
     return figure, axes, filled
 
 
+def label_outside(axes: Any, x: str, y: str) -> None:
+    """Name the axes of panels at the bottom and at the left.
+
+    Parameters
+    ----------
+    axes : (rows, columns) ndarray of matplotlib Axes
+        The panels.
+    x, y : str
+        What stands under those of the last row, and beside those of the first column.
+    """
+    for ax in axes[-1]:
+        ax.set_xlabel(x)
+    for ax in axes[:, 0]:
+        ax.set_ylabel(y)
+
+
 def shared_legend(figure: Figure, ncols: int, handles: Any = None, **options: Any) -> None:
     """Add one legend below all panels, by default of what the first one shows.
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from phasefit.arrays import Array
-from phasefit.checks import check_fields, real_number
+from phasefit.checks import check_given, real_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
@@ -117,11 +117,8 @@ class SiteChange(Record):
     backfilling: str = EASY.name
 
     def __post_init__(self) -> None:
-        for name in ("load", "nodes", "short"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, real_number(name, getattr(self, name), above=0.0))
-        if self.limits is not None:
-            check_fields(self, real_number, "limits", least=1.0)
+        check_given(self, real_number, "load", "nodes", "short", above=0.0)
+        check_given(self, real_number, "limits", least=1.0)
         if self.cap is not None and not self.cap > 0.0:
             raise ModelError(f"cap must be a part of the machine above 0, got {self.cap!r}")
         self.rule()
@@ -193,17 +190,12 @@ class SiteChange(Record):
         part, cap : float
             Usable part of the machine, and cap per user as a part of it, of today.
         """
-        processors = whole_part(log, part * self.nodes)
-        largest = whole_part(log, part)  # jobs do not grow with the machine
         limit = jobs.limit if self.limits is None else np.minimum(jobs.limit, self.limits * jobs.run)
         late = np.zeros(len(jobs), np.int64) if self.short is None else (limit > self.short).astype(np.int64)
-        changed = RigidJobs(
-            jobs.submit / self.load, np.minimum(jobs.need, min(largest, processors)), jobs.run, limit=limit,
-            user=jobs.user, priority=late,
-        )  # fmt: skip
+        need = np.minimum(jobs.need, whole_part(log, part))  # jobs do not grow with the machine
+        changed = replace(jobs, submit=jobs.submit / self.load, need=need, limit=limit, priority=late)
         cap = cap if self.cap is None else self.cap
-        most = whole_part(log, cap) if cap < math.inf else None
-        return simulate_rigid(changed, processors, self.rule(), cap=most).wait
+        return replayed(log, part * self.nodes, cap, changed, self.rule())
 
 
 def whole_part(log: SiteLog, part: float) -> int:
@@ -217,6 +209,27 @@ def whole_part(log: SiteLog, part: float) -> int:
         Of it; .29 of 100 are 29, whatever their product rounds to.
     """
     return max(int(part * log.processors + 1e-9), 1)
+
+
+def replayed(log: SiteLog, part: float, cap: float, jobs: RigidJobs | None = None, rule: Any = None) -> Array:
+    """Return the waits of jobs on a part of the machine with a cap per user.
+
+    Parameters
+    ----------
+    log : SiteLog
+        Gives the machine.
+    part, cap : float
+        Of the machine; an infinite cap is none. Jobs larger than the part take all of it.
+    jobs : RigidJobs, optional
+        Others than those of the log.
+    rule : AbstractDiscipline, optional
+        By default EASY.
+    """
+    jobs = jobs or log.jobs
+    processors = whole_part(log, part)
+    most = whole_part(log, cap) if cap < math.inf else None
+    narrowed = replace(jobs, need=np.minimum(jobs.need, processors))
+    return simulate_rigid(narrowed, processors, rule or EASY(), cap=most).wait
 
 
 def _factor(text: str) -> float:

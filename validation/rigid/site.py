@@ -15,20 +15,18 @@ from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
 from validation.analysis.seeding import stream
-from validation.jobs.disciplines import EASY
 from validation.rigid.changes import (
     LOADS,
     ChangedWaits,
     SiteChange,
     days_drawn,
+    replayed,
     site_changes,
     usual_changes,
-    whole_part,
 )
 from validation.rigid.mixes import saturated_rates
 from validation.rigid.model import RigidJobs
 from validation.rigid.months import SiteLog, in_use, waited_beside_idle
-from validation.rigid.simulator import simulate_rigid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -323,41 +321,6 @@ def _recent(log: SiteLog) -> RigidJobs:
     first = max(log.months - _RECENT, 0)
     inside = (log.month >= first) & (log.month < log.months)
     return log.jobs.of(inside) if inside.any() else log.jobs
-
-
-def replayed(log: SiteLog, part: float, cap: float, jobs: RigidJobs | None = None, rule: Any = None) -> Array:
-    """Return the waits of jobs on a part of the machine with a cap per user.
-
-    Parameters
-    ----------
-    log : SiteLog
-        Gives the machine.
-    part, cap : float
-        Of the machine; an infinite cap is none. Jobs larger than the part take all of it.
-    jobs : RigidJobs, optional
-        Others than those of the log.
-    rule : AbstractDiscipline, optional
-        By default EASY.
-    """
-    jobs = jobs or log.jobs
-    processors = whole_part(log, part)
-    limited = jobs if jobs.need.max() <= processors else _narrowed(jobs, processors)
-    most = whole_part(log, cap) if cap < math.inf else None
-    return simulate_rigid(limited, processors, rule or EASY(), cap=most).wait
-
-
-def _narrowed(jobs: RigidJobs, processors: int) -> RigidJobs:
-    """Return the jobs with none larger than so many processors."""
-    need = np.minimum(jobs.need, processors)
-    return RigidJobs(
-        jobs.submit,
-        need,
-        jobs.run,
-        limit=jobs.limit,
-        user=jobs.user,
-        priority=jobs.priority,
-        leave=jobs.leave,
-    )
 
 
 def fit_months(log: SiteLog) -> MonthlyFit | None:

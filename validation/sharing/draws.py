@@ -69,10 +69,11 @@ class Draw:
     gaps: Array  #: (jobs,) times between arrivals, mean one
     demand: Array  #: (jobs,) factor of every burst of a job
     first_phase: Ints  #: (jobs + 1,)
-    io_factor: Array  #: (phases of all jobs,), or (1,) if there is none
-    cpu_factor: Array
-    pauses: Array  #: (laws, changes) seconds
-    picks: Array  #: (n,) numbers in [0, 1)
+    #: (phases of all jobs,), or (1,) if there is none
+    io_factor: Array = field(default_factory=lambda: np.ones(1))
+    cpu_factor: Array = field(default_factory=lambda: np.ones(1))
+    pauses: Array = field(default_factory=lambda: np.empty((0, 0)))  #: (laws, changes) seconds
+    picks: Array = field(default_factory=lambda: np.zeros(1))  #: (n,) numbers in [0, 1)
     #: (jobs,) which program each job is, or (1,) if all are of one
     program_of: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
     #: (programs + 1,) first column of each program in the tables of mean bursts; None for one

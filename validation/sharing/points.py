@@ -14,8 +14,7 @@ from qmodels.policies import AbstractPolicy, Workload, parse_policy, predict
 from qmodels.policies.choice.candidates import default_candidates
 from validation.sharing.simulator import simulate
 from validation.sweeps.plain import from_text
-from validation.sweeps.points import Point
-from validation.sweeps.tables import text_of
+from validation.sweeps.points import Point, settings_text
 
 #: Settings that are no keys of the scenario's tables.
 APART: Final = ("load", "policy", "model")
@@ -93,8 +92,7 @@ def scenario_of(point: Point) -> Scenario:
 
 def _place(point: Point) -> tuple[str, object, str, str]:
     """What the scenario of a point hangs on, and its neighbours share."""
-    below = tuple(pair for pair in point.settings if pair[0] not in APART)
-    return point.tables, point.inputs, point.file, text_of(below)
+    return point.tables, point.inputs, point.file, settings_text(point, APART)
 
 
 @lru_cache(maxsize=32)  # neighbours in a sweep share theirs; a log of 10^5 jobs takes some 10 MB

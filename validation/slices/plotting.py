@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter
 
 from qmodels.plotting.style import axes_or_new, clock_unit, plain_text, set_legend, set_legend_below
 from validation.allocation.plotting import job_stack
-from validation.analysis.plotting import COLOURS, draw_bars, draw_estimates
+from validation.analysis.plotting import COLOURS, draw_bars, draw_estimates, panel_grid
 from validation.slices.pod import in_text
 
 
@@ -84,14 +84,8 @@ def _unit(study: Any, discipline: str) -> tuple[float, str]:
 
 def layouts(study: Any) -> Figure:
     """Who holds which block at the end of the first run, under each strategy."""
-    across = min(3, len(study.strategies))
-    down = -(-len(study.strategies) // across)
-    wide, high = _size(study)
-    figure = Figure(figsize=(across * wide, down * high), layout="constrained")
-    panels: Any = figure.subplots(down, across, squeeze=False)
-    for ax in panels.ravel()[len(study.strategies) :]:
-        ax.remove()
-    for ax, name in zip(panels.ravel(), study.strategies, strict=False):
+    figure, panels = panel_grid(len(study.strategies), 3, _size(study))
+    for ax, name in zip(panels, study.strategies, strict=True):
         _draw_layout(study, name, ax)
     return figure
 

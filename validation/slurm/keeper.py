@@ -178,27 +178,27 @@ class _Lab:
             )
 
     def _call(self, *words: str) -> None:
-        done = subprocess.run(
+        done = self._ended(*words)
+        if done.returncode:
+            raise LabError(f"{words[0]} failed: {(done.stderr or done.stdout).strip()[-300:]}")
+
+    def _runs(self, *words: str) -> bool:
+        return self._ended(*words).returncode == 0
+
+    def _ended(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """A command of the lab, once it has ended; it ends with this process as well."""
+        return subprocess.run(
             words,
             env=self.environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
+            errors="replace",
             preexec_fn=self.die,
         )
-        if done.returncode:
-            raise LabError(f"{words[0]} failed: {(done.stderr or done.stdout).strip()[-300:]}")
-
-    def _runs(self, *words: str) -> bool:
-        done = subprocess.run(
-            words, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, preexec_fn=self.die
-        )
-        return done.returncode == 0
 
     def _all_idle(self) -> bool:
-        done = subprocess.run(
-            ["sinfo", "-h", "-N", "-o", "%N %t"], env=self.environment, capture_output=True, text=True
-        )
+        done = self._ended("sinfo", "-h", "-N", "-o", "%N %t")
         states = {line.split()[0]: line.split()[1] for line in done.stdout.splitlines() if line.strip()}
         return len(states) == self.plan["nodes"] and set(states.values()) == {"idle"}
 

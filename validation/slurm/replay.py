@@ -127,8 +127,6 @@ def _partitioned(measured: Measurement, arrival: Array, dead: float) -> Array:
         first_phase=np.array(first, dtype=np.int64),
         io_factor=np.array(io),
         cpu_factor=np.array(cpu),
-        pauses=np.empty((0, 0)),
-        picks=np.zeros(1),
     )
     return arrival + play_jobs(plan, work, arrival, (0, arrival.size)).response
 

@@ -190,13 +190,19 @@ def response_panels(study: Study) -> list[tuple[str, int]]:
 
 
 def response_panel(study: Study, kind: str, disk_partitions: int) -> Figure:
-    """The policies of a kind that use so many disk partitions, on axes that all panels share."""
+    """The policies of a kind that use so many disk partitions, dynamic partitioning beside them.
+
+    All panels share the numbers of their axes.
+    """
     figure, ax = _panel()
-    draw_responses(study, kind, disk_partitions, ax)
+    unit = time_unit(study)
+    response_curves(panel_curves(study, kind, disk_partitions), unit=unit, ax=ax)
+    if _mark_log(study, ax):
+        set_legend_below(ax, labelspacing=0.2, handlelength=1.6)
+    ax.set_title(panel_title(kind, disk_partitions), fontsize=10, y=1.0)
     times = [p.prediction.mean_response for p in study.points if p.prediction]
     if times:
-        unit, _ = time_unit(study)
-        ax.set_ylim(0.8 * min(times) / unit, 1.25 * max(times) / unit)
+        ax.set_ylim(0.8 * min(times) / unit[0], 1.25 * max(times) / unit[0])
         set_plain_log_ticks(ax)  # by the numbers that all panels share
     return figure
 
@@ -208,18 +214,6 @@ def _panel() -> tuple[Figure, Axes]:
     """
     figure = Figure(figsize=(4.4, 4.2))
     return figure, figure.add_axes((0.2, 0.27, 0.73, 0.66))
-
-
-def draw_responses(
-    study: Study, kind: str, disk_partitions: int, ax: Axes
-) -> dict[str, tuple[list[float], list[float]]]:
-    """Draw the policies of a kind, and dynamic partitioning beside them; return their curves."""
-    curves = panel_curves(study, kind, disk_partitions)
-    response_curves(curves, unit=time_unit(study), ax=ax)
-    if _mark_log(study, ax):
-        set_legend_below(ax, labelspacing=0.2, handlelength=1.6)
-    ax.set_title(panel_title(kind, disk_partitions), fontsize=10, y=1.0)
-    return curves
 
 
 def panel_curves(study: Study, kind: str, disk_partitions: int) -> dict[str, tuple[list[float], list[float]]]:
@@ -329,14 +323,10 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
 def workload_panel(name: str, sample: np.ndarray, law: PhaseType) -> Figure:
     """A tail of what the log holds, with the fitted law over it."""
     figure, ax = _panel()
-    _draw_tail(name, sample, law, ax)
-    return figure
-
-
-def _draw_tail(name: str, sample: np.ndarray, law: PhaseType, ax: Axes) -> None:
     if sample.size:
         tail(sample, law, ax=ax)
     ax.set_xlabel(name)
+    return figure
 
 
 def log_and_laws(study: Study) -> list[tuple[str, np.ndarray, PhaseType]]:

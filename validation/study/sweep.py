@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -280,36 +281,27 @@ def run_sweep(
         If the journal belongs to another process or version, cannot be written, or the workers
         are lost as a whole.
     """
-    if not isinstance(journal, Journal):
-        version = plan.points[0].version
-        with Journal(
-            Path(journal), version=version, campaign=plan.campaign, reuse=reuse, command=command
-        ) as own:
-            return run_sweep(
-                plan,
-                own,
-                workers=workers,
-                cluster=cluster,
-                executor=executor,
-                budget=budget,
-                progress=progress,
+    points, version = plan.points, plan.points[0].version
+    with ExitStack() as until_done:
+        if not isinstance(journal, Journal):
+            own = Journal(
+                Path(journal), version=version, campaign=plan.campaign, reuse=reuse, command=command
             )
-    points = plan.points
-    if journal.key_version != points[0].version:
-        points = tuple(replace(point, version=journal.key_version) for point in points)
-    _describe(journal, plan.kind, points, plan.effort)
-    table = PointTable(plan.kind, points, plan.effort)
-    with engine(workers=workers, cluster=cluster, executor=executor) as chosen:
-        complete = run_tasks(
-            table,
-            journal,
-            executor=chosen.executor,
-            workers=chosen.workers,
-            progress=progress,
-            budget=budget,
-        )
-    failures = journal.failures()
-    return Sweep(table, complete, failures)
+            journal = until_done.enter_context(own)
+        if journal.key_version != version:
+            points = tuple(replace(point, version=journal.key_version) for point in points)
+        _describe(journal, plan.kind, points, plan.effort)
+        table = PointTable(plan.kind, points, plan.effort)
+        with engine(workers=workers, cluster=cluster, executor=executor) as chosen:
+            complete = run_tasks(
+                table,
+                journal,
+                executor=chosen.executor,
+                workers=chosen.workers,
+                progress=progress,
+                budget=budget,
+            )
+        return Sweep(table, complete, journal.failures())
 
 
 @dataclass(frozen=True, eq=False)

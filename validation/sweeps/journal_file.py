@@ -184,7 +184,8 @@ class JournalReader:
 
     def repeated(self) -> int:
         """Return the number of finished tasks that were computed again."""
-        return int(self._one_row("SELECT coalesce(sum(times - 1), 0) FROM result")[0])  # type: ignore[index]
+        [(again,)] = self._all_rows("SELECT coalesce(sum(times - 1), 0) FROM result")
+        return int(again)
 
     def sessions(self) -> list[tuple[Any, ...]]:
         """Return when, where and by which commands it was worked on."""
@@ -207,13 +208,6 @@ class JournalReader:
     def _all_rows(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         try:
             return self._db.execute(query, values).fetchall()
-        except sqlite3.Error as error:
-            raise_in_words(self.file, error)
-
-    def _one_row(self, query: str, values: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
-        try:
-            row: tuple[Any, ...] | None = self._db.execute(query, values).fetchone()
-            return row
         except sqlite3.Error as error:
             raise_in_words(self.file, error)
 

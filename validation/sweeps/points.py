@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -246,15 +246,17 @@ class PointTable:
         ]
 
 
-def settings_text(point: Point) -> str:
-    """Return settings as a journal keeps them.
+def settings_text(point: Point, apart: Collection[str] = ()) -> str:
+    """Return settings as a journal keeps them, and what was built of them is kept by.
 
     Parameters
     ----------
     point : Point
         Whose settings.
+    apart : collection of str
+        Names of those that are left out.
     """
-    return to_text(point.settings)
+    return to_text(tuple(pair for pair in point.settings if pair[0] not in apart))
 
 
 def file_hash(file: Path) -> str:

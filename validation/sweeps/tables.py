@@ -1,12 +1,10 @@
-"""Tables of a scenario: of what they are, texts of settings, and files that they name."""
+"""Tables of a scenario: of what they are, and files that they name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-from validation.sweeps.plain import to_text
 
 
 def of_strategies(tables: Mapping[str, Any]) -> bool:
@@ -23,17 +21,6 @@ def of_strategies(tables: Mapping[str, Any]) -> bool:
     (True, False)
     """
     return not {"program", "runs", "policy"} & set(tables)
-
-
-def text_of(settings: tuple[tuple[str, Any], ...]) -> str:
-    """Return settings as one text, by which what was built of them is kept.
-
-    Parameters
-    ----------
-    settings : tuple of (str, object)
-        Of a point.
-    """
-    return to_text(settings)
 
 
 def files_named(tables: Mapping[str, Any], folder: Path) -> Iterator[str]:

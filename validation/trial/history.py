@@ -94,12 +94,6 @@ class Played:
         frame["kind"] = [KINDS[kind] for kind in frame["kind"]]
         return frame
 
-    def time_with(self, most: int) -> Array:
-        """Cycles with 0, 1, ... `most` jobs running, (most + 1,)."""
-        spans = np.diff(np.append(self.changes[:, 0], self.end))
-        running = self.changes[:, 1].astype(int)
-        return np.bincount(running, spans, minlength=most + 1).astype(float)
-
     def in_parts(self, credits: Array, most: int, parts: int) -> Array:
         """Return the work done, and the cycles, with 0, 1, ... `most` jobs running.
 

@@ -161,10 +161,7 @@ def drawn(arrival: Array, demand: Array, phases: int, pauses: Array | None = Non
         gaps=np.diff(arrival, prepend=0.0),
         demand=np.asarray(demand, dtype=float),
         first_phase=np.arange(arrival.size + 1, dtype=np.int64) * phases,
-        io_factor=np.ones(1),
-        cpu_factor=np.ones(1),
         pauses=np.empty((0, 0)) if pauses is None else pauses,
-        picks=np.zeros(1),
     )
 
 

@@ -95,7 +95,7 @@ def _point(pattern: str, target: float, torus: bool, options: RunOptions) -> Poi
     runs = compare_strategies(
         machine,
         (*BOXES, *SCATTERED),
-        BoxStreams(mean_interarrival=gap, within=streams.within, jobs=streams.jobs, demand=None),
+        streams.spaced(gap),
         replications=QUICK_REPLICATIONS if quick else REPLICATIONS,
         seed=options.seed,
         **options.by_processes,

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from qmodels.plotting.style import BLUE, GREEN, GREY, ORANGE, RED, bars_above_zero
 from validation.analysis.plotting import draw_estimates
-from validation.papers.plotting import curve, panels, shared_legend
+from validation.papers.plotting import curve, label_outside, panels, shared_legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,10 +67,7 @@ def law_panels(table: pd.DataFrame) -> Figure:
         ax.set_title(f"{strategy}(FCFS)", fontsize=10)
         ax.set_yscale("log")
         ax.grid(lw=0.3)
-    for ax in axes[-1]:
-        ax.set_xlabel(_LOAD)
-    for ax in axes[:, 0]:
-        ax.set_ylabel("mean turnaround [time units]")
+    label_outside(axes, _LOAD, "mean turnaround [time units]")
     axes[0, 0].legend(fontsize=9, frameon=False)
     return figure
 

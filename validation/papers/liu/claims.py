@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from operator import itemgetter
 
 import numpy as np
 
@@ -181,7 +182,7 @@ def robust(found: Campaign) -> Finding:
         said, overall = (
             ", ".join(
                 f"{name} {rank:.2f}"
-                for name, rank in sorted(mean_ranks(found, names, quantity).items(), key=_second)
+                for name, rank in sorted(mean_ranks(found, names, quantity).items(), key=itemgetter(1))
             )
             for names in (IN_PIECES, every)
         )
@@ -344,7 +345,3 @@ def _percent(x: Estimate) -> str:
 
 def _plus_minus(x: Estimate, digits: int) -> str:
     return f"{x.mean:+.{digits}f}{plus_minus(x.half_width, f'.{digits}f')}"
-
-
-def _second(pair: tuple[str, float]) -> float:
-    return pair[1]

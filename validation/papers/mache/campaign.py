@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
@@ -136,7 +136,7 @@ def _load(point: _Point) -> Load:
     runs = compare_strategies(
         machine(plan.io_share, plan.choices),
         STRATEGIES,
-        _streams(plan, found.interarrival),
+        plan.streams.spaced(found.interarrival),
         replications=plan.replications,
         seed=plan.seed,
     )
@@ -150,7 +150,7 @@ def _interarrivals(plan: Plan) -> list[Found]:
     machines = [replace(network, strategy=find_strategy(name)) for name in plan.tried]
 
     def trials(interarrival: float, cells: Sequence[Cell]) -> list[float]:
-        streams = _streams(plan, interarrival)
+        streams = plan.streams.spaced(interarrival)
         return [
             one_run(machines[k], streams, seed=seed, replication=run).summary["utilisation"]
             for run, k in cells
@@ -165,10 +165,6 @@ def _interarrivals(plan: Plan) -> list[Found]:
         # Where the first trial is matters for its cost only.
         first=plan.choices.flits * (16.0 + 84.0 * plan.io_share),
     )
-
-
-def _streams(plan: Plan, interarrival: float) -> AbstractStreams:
-    return cast(AbstractStreams, replace(cast(Any, plan.streams), mean_interarrival=interarrival))
 
 
 def change(first: Load, last: Load, strategy: str, quantity: str) -> Comparison:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from qmodels.plotting.style import BLACK, BLUE, GREEN, LIGHT_GREY, PURPLE, RED
 from validation.analysis.plotting import draw_estimates
 from validation.papers.mache.setup import STRATEGIES
-from validation.papers.plotting import curve, panels, shared_legend
+from validation.papers.plotting import curve, label_outside, panels, shared_legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,10 +89,7 @@ def readings_panels(table: pd.DataFrame) -> Figure:
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.grid(lw=0.3)
-    for ax in axes[-1]:
-        ax.set_xlabel("printed mean service time")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("ours, put to the printed scale")
+    label_outside(axes, "printed mean service time", "ours, put to the printed scale")
     shared_legend(figure, 6)
     return figure
 

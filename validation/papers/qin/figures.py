@@ -108,42 +108,35 @@ def _figure(number: int, claim: str, run: Callable[[RunOptions], Outcome]) -> Ex
     )
 
 
+#: Each is run with two shares of parallel jobs: what is claimed, and number, share and words of both figures.
+_PAIRS = (
+    (
+        batch,
+        "IOCM-RE has lower slowdowns than a batch system",
+        ((1, 0.0, "with sequential jobs"), (2, 0.3, "with 30 % parallel jobs")),
+    ),
+    (
+        schemes,
+        "IOCM-RE beats CPU- and memory-based balancing of I/O-intensive jobs",
+        ((3, 0.3, "30 % parallel"), (4, 0.6, "60 % parallel")),
+    ),
+    (
+        memory,
+        "where memory is short, those who balance memory are far ahead",
+        ((5, 0.3, "30 % parallel"), (6, 0.6, "60 % parallel")),
+    ),
+    (
+        preemption,
+        "moving running tasks (IOCM-PM) is better still",
+        ((7, 0.3, "30 % parallel"), (8, 0.6, "60 % parallel")),
+    ),
+)
 #: In the order of the paper.
 EXPERIMENTS: tuple[Experiment, ...] = (
     *(
-        _figure(
-            number,
-            f"IOCM-RE has lower slowdowns than a batch system, {kind}",
-            partial(batch, parallel=parallel, number=number),
-        )
-        for number, parallel, kind in (
-            (1, 0.0, "with sequential jobs"),
-            (2, 0.3, "with 30 % parallel jobs"),
-        )
-    ),
-    *(
-        _figure(
-            number,
-            f"IOCM-RE beats CPU- and memory-based balancing of I/O-intensive jobs, {kind}",
-            partial(schemes, parallel=parallel, number=number),
-        )
-        for number, parallel, kind in ((3, 0.3, "30 % parallel"), (4, 0.6, "60 % parallel"))
-    ),
-    *(
-        _figure(
-            number,
-            f"where memory is short, those who balance memory are far ahead, {kind}",
-            partial(memory, parallel=parallel, number=number),
-        )
-        for number, parallel, kind in ((5, 0.3, "30 % parallel"), (6, 0.6, "60 % parallel"))
-    ),
-    *(
-        _figure(
-            number,
-            f"moving running tasks (IOCM-PM) is better still, {kind}",
-            partial(preemption, parallel=parallel, number=number),
-        )
-        for number, parallel, kind in ((7, 0.3, "30 % parallel"), (8, 0.6, "60 % parallel"))
+        _figure(number, f"{claim}, {kind}", partial(run, parallel=parallel, number=number))
+        for run, claim, figures in _PAIRS
+        for number, parallel, kind in figures
     ),
     _figure(9, "balancing I/O pays in five applications, least in LU", programs),
 )

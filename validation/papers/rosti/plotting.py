@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from qmodels.plotting.style import RED
 from validation.analysis.plotting import draw_estimates
-from validation.papers.plotting import shared_legend
+from validation.papers.plotting import label_outside, shared_legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,10 +45,7 @@ def response_panels(table: pd.DataFrame, disks: Sequence[int]) -> Figure:
         ax.set_title(f"({letter}) {k} disk partition{plural}", fontsize=10)
         ax.set(yscale="log", xlim=(0, 1), ylim=(4, 1000))
         ax.grid(lw=0.3)
-    for ax in axes[1]:
-        ax.set_xlabel("load (arrival rate over the bound that no policy exceeds)")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("mean response time [s]")
+    label_outside(axes, "load (arrival rate over the bound that no policy exceeds)", "mean response time [s]")
     _legend(figure, axes[0, 0])
     return figure
 

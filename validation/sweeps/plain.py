@@ -6,6 +6,7 @@ numbers, names, arrays and records of this project are read back: no code comes 
 
 from __future__ import annotations
 
+import ast
 import base64
 import datetime
 import functools
@@ -15,11 +16,12 @@ import importlib.util
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final
 
@@ -237,21 +239,62 @@ def _place_with_source(value: Any, keys: bool) -> str:
 
 @functools.lru_cache(maxsize=256)
 def source_hash(module: str) -> str:
-    """Return the SHA-256 of the file of a module; "" where it has none.
+    """Return the SHA-256 of the file of a module and of those in its folder that it imports; "" without one.
 
     Parameters
     ----------
     module : str
         Its name.
     """
+    hashed, files = hashlib.sha256(), _own_files(module)
+    for file in files:
+        hashed.update(Path(file).read_bytes())
+    return hashed.hexdigest() if files else ""
+
+
+def _own_files(module: str) -> list[str]:
+    """File of a module, then those of modules that it imports from its folder, and so on."""
+    found: list[str] = []
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        file = _file_of(name)
+        beside = not found or Path(found[0]).parent in Path(file).parents
+        if not file.endswith(".py") or file in found or not beside:
+            continue
+        found.append(file)
+        package = name if file.endswith("__init__.py") else name.rpartition(".")[0]
+        waiting += filter(_is_own, _imported(Path(file), package.split(".")))
+    return found
+
+
+def _imported(file: Path, package: list[str]) -> Iterator[str]:
+    """Names of what a source imports, modules and what is in them."""
+    with suppress(SyntaxError):
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if isinstance(node, ast.Import):
+                yield from (each.name for each in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                above = package[: len(package) + 1 - node.level] if node.level else []
+                start = ".".join([*above, *filter(None, [node.module])])
+                yield from (start, *(f"{start}.{each.name}" for each in node.names))
+
+
+def _is_own(name: str) -> bool:
+    """Whether a module is neither of this project, nor of Python, nor installed."""
+    top = name.partition(".")[0]
+    if not top or top in _OURS or top in sys.stdlib_module_names:
+        return False
+    return "site-packages" not in Path(_file_of(top)).parts
+
+
+def _file_of(module: str) -> str:
+    """File of a module; "" where it has none."""
     try:
         spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError):
-        spec = None
-    if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+    except (ImportError, ValueError):  # such as the name of a class in a module
         return ""
-    with open(spec.origin, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return "" if spec is None else spec.origin or ""
 
 
 def _place_of(value: Any) -> str:

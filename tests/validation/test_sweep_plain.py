@@ -280,14 +280,16 @@ def test_the_key_of_a_users_class_changes_with_what_it_imports_from_its_folder(t
     (folder / "__init__.py").touch()
     (folder / "steps.py").write_text("import numpy as np\nfrom .sizes import X, Y\n")
     (folder / "mine.py").write_text("from . import steps\nimport json, no_such_module\nclass Mine: pass\n")
-    hashes = []
+    hashes, named = [], []
     for x in (1, 2, 1):
         (folder / "sizes.py").write_text(f"X = Y = {x}\n")
         importlib.invalidate_caches()
         plain.source_hash.cache_clear()
         hashes.append(plain.source_hash("own_package_of_mine.mine"))
+        named.append(digest({"model": "own_package_of_mine.mine:Mine"}))
     assert hashes[0] == hashes[2] != hashes[1]
     assert plain.source_hash("no_such_module") == ""
+    assert named[0] == named[2] != named[1]
 
 
 def test_the_key_of_a_point_holds_everything_but_where_its_files_lie():

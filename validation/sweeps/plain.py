@@ -15,6 +15,7 @@ import importlib
 import importlib.util
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -31,6 +32,8 @@ from qmodels.errors import ModelError
 
 #: Packages whose records may be read back.
 _OURS: Final = ("phasefit", "qmodels", "validation")
+#: What names a class of a user's module.
+_CLASS_NAMED: Final = re.compile(r"([A-Za-z_][\w.]*):[A-Za-z_]\w*", re.ASCII)
 #: Types whose values are JSON's own.
 _AS_IT_IS: Final = frozenset({type(None), bool, str, int})
 
@@ -138,6 +141,8 @@ def digest(value: object) -> str:
 def _encoded(value: Any, *, keys: bool) -> Any:
     """The value as JSON has it; what JSON does not know in a dictionary with one key "$kind"."""
     kind = type(value)
+    if keys and kind is str and (source := _source_of_named(value)):
+        return {"$text": value, "source": source}
     if kind in _AS_IT_IS or (kind is float and math.isfinite(value)):  # most of what there is
         return value
     if value is None or isinstance(value, (bool, str)):
@@ -235,6 +240,12 @@ def _place_with_source(value: Any, keys: bool) -> str:
     if not keys or module.partition(".")[0] in _OURS:
         return name
     return f"{name} {source_hash(module)}"
+
+
+def _source_of_named(text: str) -> str:
+    """Hash of the source of a user's class that a text names, as "module:Class" does; "" for other texts."""
+    named = _CLASS_NAMED.fullmatch(text)
+    return source_hash(named[1]) if named and _is_own(named[1]) else ""
 
 
 @functools.lru_cache(maxsize=256)

@@ -292,7 +292,7 @@ def _imported(file: Path, package: list[str]) -> Iterator[str]:
 
 
 def _is_own(name: str) -> bool:
-    """Whether a module is neither of this project, nor of Python, nor installed."""
+    """True for a module that is neither of this project, nor of Python, nor installed."""
     top = name.partition(".")[0]
     if not top or top in _OURS or top in sys.stdlib_module_names:
         return False

@@ -24,8 +24,9 @@ from qmodels.commands.log_options import (
     log_choices,
     say_of_log,
 )
-from qmodels.commands.options import MaxBytes, check_load, pair
+from qmodels.commands.options import MaxBytes, check_load, column_map, pair
 from qmodels.commands.set_option import SetOption, say_changes
+from qmodels.commands.trace_options import Columns
 from qmodels.errors import ModelError
 from qmodels.words import first_names
 
@@ -142,6 +143,7 @@ def _recommend(
         str | None,
         typer.Option(help="With a job log: how jobs scale; measured runs, a trace, a scenario or a profile."),
     ] = None,
+    columns: Columns = None,
     min_processors: Annotated[
         int | None,
         typer.Option(min=1, help="With a job log: least processors of a job; 1 by default."),
@@ -194,6 +196,7 @@ def _recommend(
     of_log = {
         "machine": machine,
         "program": program,
+        "columns": column_map("--columns", columns),
         "min_processors": min_processors,
         "log_machine": log_machine,
     }
@@ -335,7 +338,7 @@ def _plan(
             f"a job log says neither how large the machine is nor how its jobs scale: give "
             f"{missing} (--program takes measured runs, a trace, a scenario or a profile)"
         )
-    found = read_subject(program, mixed=True)
+    found = read_subject(program, mixed=True, columns=of_log["columns"])
     if found.program is None:
         raise ModelError(f"{program}: {' '.join(found.remarks)}")
     say_of_log(found.remarks)

@@ -99,8 +99,9 @@ class ShareAnswer:
                 if (math.isfinite(low))
                 else "The time does not double with up to 256 programs."
             )
-        upper = f"and {high:.0f}" if math.isfinite(high) else "and more than 256"
-        return f"The time doubles at {found.doubles_at:.0f} programs (between {low:.0f} {upper})."
+        upper = f"{high:.0f}" if math.isfinite(high) else "more than 256"
+        between = "" if low == high else f" (between {low:.0f} and {upper})"
+        return f"The time doubles at {found.doubles_at:.0f} programs{between}."
 
     def _capacity(self) -> list[str]:
         """Say what the runs do not tell, and which run would."""

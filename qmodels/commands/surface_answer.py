@@ -230,6 +230,7 @@ def _traced(subject: Subject) -> dict[str, Any]:
 def _fitted(fit: FittedProgram, forecast: Forecast, next_run: NextRun | None) -> dict[str, Any]:
     return {
         "level": forecast.level,
+        "work": None if fit.size is None else fit.size.work,
         "components": _plain(fit.to_frame()),
         "unidentified": list(fit.unidentified),
         "cliffs": list(fit.cliffs),

@@ -131,6 +131,7 @@ class RunsTable(Table):
     """Programs by measured runs."""
 
     path: str
+    columns: dict[str, str] | None = None
     weights: dict[str, Positive] | None = None
 
 

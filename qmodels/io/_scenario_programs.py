@@ -13,11 +13,12 @@ from qmodels.io._scenario_file import (
     PhaseCountTable,
     PhaseTable,
     ProgramTable,
+    RunsTable,
     ScenarioFile,
     WorkingSetTable,
 )
 from qmodels.io._swf_log import JobLog
-from qmodels.io.runs import read_runs
+from qmodels.io.runs import RunTable, read_runs
 from qmodels.io.toml_tables import at_key, fail
 from qmodels.policies import System
 from qmodels.programs import (
@@ -39,7 +40,7 @@ def programs_of(
     if (spec.program is None) == (spec.runs is None):
         fail(source, "program", "give either [[program]] tables or one [runs] table")
     if spec.runs is not None:
-        fits = dict(known) if known else fit_runs(read_runs(source.parent / spec.runs.path))
+        fits = dict(known) if known else fit_runs(runs_of(source, spec.runs))
         weights = spec.runs.weights or dict.fromkeys(fits, 1.0)
         if set(weights) != set(fits):
             fail(
@@ -63,6 +64,11 @@ def programs_of(
     if len(programs) == 1:
         return programs[0], {}
     return WorkloadMix(programs, [table.weight for table in tables]), {}
+
+
+def runs_of(source: Path, given: RunsTable) -> RunTable:
+    """The measured runs that a scenario names."""
+    return read_runs(source.parent / given.path, columns=given.columns)
 
 
 def _program(source: Path, key: str, table: ProgramTable) -> Program:

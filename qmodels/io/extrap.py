@@ -55,8 +55,8 @@ def write_extrap(runs: RunTable, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ModelError
-        If `runs` is no table of runs, a program's name holds ``->``, or the file cannot be
-        written.
+        If `runs` is no table of runs, has nodes or several sizes, a program's name holds ``->``, or
+        the file cannot be written.
 
     Notes
     -----
@@ -81,6 +81,10 @@ def write_extrap(runs: RunTable, path: str | os.PathLike[str]) -> None:
         raise ModelError(f"runs must be a RunTable (see read_runs), got {type(runs).__name__}")
     if "work" in frame and frame["work"].nunique() > 1:
         raise ModelError("the runs are of several sizes (column work), which call paths do not tell apart")
+    if "nodes" in frame:
+        raise ModelError(
+            "the runs have a column nodes, which call paths have no place for; drop it to write them without"
+        )
     values: dict[tuple[Any, ...], list[tuple[int, float]]] = {}
     for run in frame.itertuples(index=False):
         if "->" in run.program:

@@ -110,6 +110,23 @@ class RunTable(Result):
         """Names of the programs, in the order of their first run."""
         return tuple(self.frame["program"].unique())
 
+    def of(self, program: str) -> RunTable:
+        """Return the runs of one of the programs, without notes on others.
+
+        Parameters
+        ----------
+        program : str
+            Its name.
+        """
+        others = tuple(about(name) for name in self.programs if name != program)
+        notes = tuple(note for note in self.notes if not note.startswith(others))
+        return RunTable(self.frame[self.frame["program"] == program], self.source, notes)
+
+
+def about(program: str) -> str:
+    """Return the beginning of a note on one program."""
+    return f"Program {program!r}: "
+
 
 def make_table(runs: Sequence[MeasuredRun], source: str, notes: tuple[str, ...] = ()) -> RunTable:
     """Return a table of these runs."""

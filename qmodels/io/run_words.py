@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io.run_table import MAX_NAME, MOST, PHASE_NAME, MeasuredRun, is_name
+from qmodels.io.run_table import MAX_NAME, MOST, PHASE_NAME, MeasuredRun, about, is_name
 
 Row = tuple[int, dict[str, str]]
 Disks = str | Mapping[str, int]
@@ -296,8 +296,8 @@ def parts_of_totals(
             notes.append(note)
             if counted and parted[0][1].phase_name == totals[0] and any(run.repeat > 1 for _, run in own):
                 notes.append(
-                    "Repeats were counted in the order of the rows: where that mixes the phases of several "
-                    "runs, name the column of their numbers: repeat=NAME."
+                    f"{about(program)}repeats were counted in the order of the rows: where that mixes the "
+                    f"phases of several runs, name the column of their numbers: repeat=NAME."
                 )
             found += parted
         else:
@@ -329,11 +329,11 @@ def _split_total(
     if not kept or not (small or shares[least] >= _HARDLY):
         alone = [(line, run._replace(phase=1)) for line, run in whole.values()]
         if not kept:
-            return alone, f"Program {program!r}: no part was timed in every run, so {total!r} alone is used."
+            return alone, f"{about(program)}no part was timed in every run, so {total!r} alone is used."
         line, run = whole[least]
         added = run.seconds - rest[least]
         return alone, (
-            f"Program {program!r}: its phases do not add up to {total!r} (line {line}: they make {added:.4g} "
+            f"{about(program)}its phases do not add up to {total!r} (line {line}: they make {added:.4g} "
             f"of {run.seconds:.4g} s), so that alone is used; --phases names those to be added up instead."
         )
     found = []
@@ -341,7 +341,7 @@ def _split_total(
         found += [(line, run._replace(phase=number)) for line, run in timed.values()]
     listed = ", ".join(kept)
     if small:
-        return found, f"Program {program!r}: {listed} add up to {total!r} and are used in its place."
+        return found, f"{about(program)}{listed} add up to {total!r} and are used in its place."
     name = next(name for name in ("rest", "remainder", "what is left") if name not in parts)[:MAX_NAME]
     found += [
         (line, run._replace(phase=len(kept) + 1, kind="cpu", phase_name=name, seconds=rest[key]))
@@ -349,4 +349,4 @@ def _split_total(
     ]
     left = [part for part in parts if part not in kept]
     with_it = f", with {', '.join(left)}, which not every run has" if left else ""
-    return found, f"Program {program!r}: {name!r} is {total!r} less {listed}{with_it}."
+    return found, f"{about(program)}{name!r} is {total!r} less {listed}{with_it}."

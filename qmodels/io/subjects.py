@@ -13,7 +13,7 @@ import numpy as np
 from phasefit.arrays import Array
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError
-from qmodels.io._scenario_programs import programs_of
+from qmodels.io._scenario_programs import programs_of, runs_of
 from qmodels.io._trace_text import beginning
 from qmodels.io.darshan import POSIX
 from qmodels.io.extrap_files import is_experiment
@@ -329,7 +329,7 @@ def _named_in(path: Path, name: str | None, settings: Mapping[str, Any]) -> Subj
     spec = read_scenario_file(path, settings=settings)
     processors, disks = spec.machine.processors, spec.machine.disks
     if spec.runs is not None:
-        table = read_runs(path.parent / spec.runs.path)
+        table = runs_of(path, spec.runs)
         if name is not None or len(table.programs) == 1:
             return replace(_of_runs(table, name, None), processors=processors, disks=disks)
     found, fits = programs_of(path, spec)
@@ -359,8 +359,9 @@ def _of_runs(
         name = names[0]
     if name not in names:
         _no_program(table.source, name, names)
-    runs = table.frame[table.frame["program"] == name]
-    fit = fit_runs(RunTable(runs, table.source), cores_per_node=cores_per_node, work=work)[name]
+    table = table.of(name)
+    runs = table.frame
+    fit = fit_runs(table, cores_per_node=cores_per_node, work=work)[name]
     remarks = [f"{name} was learnt from {len(runs)} timed bursts.", *table.notes]
     if fit.size is not None:
         remarks += fit.size.sentences()

@@ -110,6 +110,15 @@ def test_a_large_chain_is_swept_to_the_bound_it_states():
     assert found.error_bound < 1e-9
 
 
+def test_the_bound_of_a_chance_counts_what_rounding_hides():
+    """Flows of 1000 per second are known to their last digit only, and what that lacks may last 1000 s."""
+    rates = np.zeros((4, 4))
+    rates[0, 2:], rates[1, 2:] = 500.0, 0.0005
+    found = solve_absorption(rates, [2, 3], method="iterative")
+    assert found.probabilities[:2].tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert 500.0 * 1000.0 * EPS <= found.error_bound < 1e-9
+
+
 def test_only_targets_leaves_nothing_to_wait_for():
     found = solve_absorption([[0, 1.0], [1.0, 0]], [0, 1])
     assert found.mean.tolist() == [0.0, 0.0]

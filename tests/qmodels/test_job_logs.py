@@ -541,6 +541,23 @@ def test_jobs_that_do_not_fit_the_machine_ask_whether_units_agree(tmp_path, jobs
     assert said in done.stderr
 
 
+@pytest.mark.thorough
+def test_the_program_of_a_log_may_be_a_table_with_other_columns(tmp_path, jobs):
+    file = written(tmp_path, "sacct", jobs | {"submit": jobs["submit"] * 100})
+    plain = Path(__file__).parents[2] / "docs/examples/runs.csv"
+    text = plain.read_text(encoding="utf-8").replace(",p,d,seconds,", ",cores,disks,t,")
+    (tmp_path / "runs.csv").write_text(text, encoding="utf-8")
+    named = "program=program,phase=phase,kind=kind,p=cores,d=disks,seconds=t,repeat=repeat"
+    found = []
+    for program in ((plain,), (tmp_path / "runs.csv", "--columns", named)):
+        given = ("--unit", "cores", "--machine", "32,4", "--min-processors", "8")
+        done = invoked(recommend.register, "recommend", file, *given, "--program", *program, "--json")
+        assert done.exit_code == 0, done.output
+        found.append(result_of(done.stdout)["recommendations"][0]["candidates"])
+    of = [[(row["policy"], row["mean_response"]) for row in rows] for rows in found]
+    assert of[0] == of[1]
+
+
 def test_the_log_of_the_example_is_what_its_script_writes(tmp_path):
     folder = Path(__file__).parents[2] / "docs/examples/site-log"
     script = runpy.run_path(str(folder / "make_sacct.py"))

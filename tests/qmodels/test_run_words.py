@@ -79,6 +79,15 @@ def test_parts_take_the_place_of_a_total_only_where_they_add_up_to_it(write, par
     assert any(re.search(says, note) for note in table.notes)
 
 
+def test_of_one_program_notes_on_the_others_are_not_told(write):
+    rows = [f"{name},{line}" for name in ("a", "b") for line in _wide().splitlines()[1:]]
+    path = write("\n".join(["code,cores,total,io,solve,halo", *rows]))
+    columns = {"p": "cores", "program": "code", "seconds": "total+io+solve+halo"}
+    assert sum("'rest' is 'total'" in note for note in read_runs(path, columns=columns).notes) == 2
+    (note,) = (x for x in read_subject(str(path), program="b", columns=columns).remarks if "'rest'" in x)
+    assert note.startswith("Program 'b': ")
+
+
 def test_a_phase_that_not_every_run_has_stays_in_the_rest(write):
     text = _wide().replace("\n2048,6.25,0.625,", "\n2048,6.25,0,")
     table = read_runs(write(text), columns={"p": "cores", "seconds": "total+io+solve+halo"})

@@ -190,6 +190,11 @@ class TestWriting:
         assert file.read_text() == "before"
         assert [each.name for each in tmp_path.iterdir()] == ["runs.jsonl"]
 
+    def test_refuses_nodes_for_which_a_call_path_has_no_place(self, tmp_path):
+        runs = table(*self.ROWS)
+        with pytest.raises(ModelError, match="column nodes"):
+            write_extrap(RunTable(runs.frame.assign(nodes=1)), tmp_path / "runs.jsonl")
+
     @pytest.mark.parametrize("path", [None, 3, "", "no/such/folder/runs.jsonl", ".", "x\0y"])
     def test_refuses_what_cannot_be_written_to(self, path, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)

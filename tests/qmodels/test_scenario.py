@@ -218,6 +218,10 @@ def test_programs_may_come_from_measured_runs(write, tmp_path):
     plan = load_scenario(write(head + '[runs]\npath = "runs.csv"\n' + tail))
     assert float(plan.program.mean_cpu(16, 1)) == pytest.approx(40 / 16 + 1, rel=1e-6)
     assert float(plan.program.mean_io(16, 4)) == pytest.approx(6 / 4, rel=1e-6)
+    (tmp_path / "own.csv").write_text("\n".join(["program,phase,kind,cores,d,t", *rows[1:]]))
+    named = '[runs]\npath = "own.csv"\n[runs.columns]\np = "cores"\nseconds = "t"\nd = "d"\n'
+    own = load_scenario(write(head + named + 'program = "program"\nphase = "phase"\nkind = "kind"\n' + tail))
+    assert float(own.program.mean_cpu(16, 1)) == float(plan.program.mean_cpu(16, 1))
 
 
 def test_programs_scaled_to_the_log_have_the_logs_mean_work(write):

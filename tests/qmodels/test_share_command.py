@@ -26,6 +26,11 @@ def table(tmp_path_factory):
     return file
 
 
+def test_an_interval_of_one_number_is_not_told(tmp_path):
+    (tmp_path / "runs.csv").write_text("programs,total\n1,10\n1,10.1\n4,100\n4,103\n8,300\n8,290\n")
+    assert "The time doubles at 2 programs." in called("share", tmp_path / "runs.csv", "--of", "8").stdout
+
+
 def test_the_command_says_the_same_in_words_in_json_and_on_its_page(table, tmp_path):
     words = ("share", str(table), "--together", "16", "--think", "5", "--rate", "0.1")
     said = called(*words, "-o", str(tmp_path / "out"))

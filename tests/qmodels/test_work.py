@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -174,6 +176,8 @@ def test_the_command_line_asks_for_a_size(tmp_path):
     assert done.returncode == 0
     assert "For work 4000; runs had 100 to 1000. What is computed grows as work^1.0" in done.stdout
     assert "Make the next run of work 4000 on " in done.stdout
+    done = called("surface", path, "--columns", columns, "--work", "4000", "--json")
+    assert json.loads(done.stdout)["result"]["fit"]["work"] == 4000.0
     assert (
         read_runs(path, columns={"p": "np", "work": "cells", "seconds": "solve"}).frame["work"].max()
         == 1000.0

@@ -167,6 +167,15 @@ def test_drained_node_on_which_a_job_still_runs_hides_no_other_node():
     assert simulate_rigid(jobs, machine).start.tolist() == [0, 0, 3]
 
 
+def test_a_job_whose_node_was_taken_may_pass_on_another_at_the_next_event():
+    """The fourth would hold back the third on the first node, until the fifth fills that."""
+    jobs = RigidJobs(
+        [1, 1, 4, 7, 7, 8], [1, 2, 3, 1, 1, 1], [5, 10, 8, 10, 3, 10], limit=[5, 15, 13, 11, 8, 10]
+    )
+    machine = RigidMachine([NodeGroup(1, 3), NodeGroup(1, 2)])
+    assert simulate_rigid(jobs, machine).start.tolist() == [1, 1, 11, 8, 7, 8]
+
+
 def test_job_that_leaves_keeps_nobody_back():
     jobs = RigidJobs([0, 1, 2], [3, 4, 2], [10, 5, 5], leave=[np.inf, 4.0, np.inf])
     assert simulate_rigid(jobs, 4, "FCFS").start.tolist() == pytest.approx([0, np.nan, 10], nan_ok=True)

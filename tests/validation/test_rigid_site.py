@@ -12,7 +12,7 @@ from qmodels.errors import ModelError
 from qmodels.io import JobLog, read_jobs
 from tests.command import called
 from validation.rigid import RigidJobs, plotting, simulate_rigid
-from validation.rigid.changes import SiteChange, days_drawn, whole_part
+from validation.rigid.changes import SiteChange, days_drawn, site_changes, whole_part
 from validation.rigid.months import DAY, MONTH, site_log, waited_beside_idle
 from validation.rigid.report import site_findings, site_notes, site_report
 from validation.rigid.site import EXPLAINS, forecast, read_site
@@ -186,6 +186,25 @@ def test_days_drawn_keep_jobs_with_their_time_of_day():
     drawn = days_drawn(jobs, np.random.default_rng(1))
     time_of_day = dict(zip(jobs.run, jobs.submit % DAY, strict=True))
     assert (drawn.submit % DAY) == pytest.approx([time_of_day[run] for run in drawn.run], abs=1e-6)
+
+
+def test_waits_of_a_single_day_have_no_ratio_but_are_told():
+    submit = np.arange(300) * 4320.0
+    submit[140:160] = submit[140]
+    need = np.where(submit == submit[140], 4, 1)
+    jobs = RigidJobs(submit, need, np.full(300, 600.0))
+    columns = {"submit": submit, "wait": np.zeros(300), "run": jobs.run, "processors": need}
+    log = site_log(JobLog("one day", columns, {"MaxProcs": "4"}))
+    asked = [SiteChange.of("load=2"), SiteChange.of("nodes=2, load=2")]
+    notes = [
+        each.note for each in site_changes(log, jobs, None, lambda change: 1.0, asked, resamples=9, seed=0)
+    ]
+    assert [note.partition("; then ")[0] for note in notes] == [
+        "the waits of today, 6.33 min, are of few days, which gives no ratio"
+    ] * 2
+    light = jobs.of(need == 1)
+    (idle,) = site_changes(log, light, None, lambda change: 1.0, asked[:1], resamples=3, seed=0)
+    assert idle.note == "hardly anybody waits today; then 0 s"
 
 
 def test_next_month_is_as_last_month_and_needs_three_changes():

@@ -1,5 +1,7 @@
 """`qmodels slices`: what a user types, what a user reads, and what is refused in words."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
@@ -7,7 +9,9 @@ from qmodels import ModelError, ScenarioError
 from qmodels.commands.set_option import over_file
 from tests.command import invoked, result_of
 from tests.page_checks import problems
+from validation.analysis.estimates import Estimate
 from validation.commands.slices import register
+from validation.slices import report
 from validation.slices.scenario import SliceFile, slice_plan
 from validation.slices.study import compare_slices
 
@@ -70,6 +74,11 @@ def test_times_are_in_words_where_jobs_hold_for_a_time():
     )
     assert " min" in done.output
     assert "holding times" not in done.output
+
+
+def test_times_in_holding_times_have_no_exponents():
+    study = SimpleNamespace(unit="holding times")
+    assert report._time(study, Estimate(123.4, 10.6, 0.95, 4)) == "120 ± 10 holding times"
 
 
 def test_a_log_becomes_slices_by_a_rule_that_is_stated(log, tmp_path):

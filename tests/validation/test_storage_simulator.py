@@ -32,6 +32,14 @@ def test_programs_that_come_and_go_agree_with_the_closed_network(order):
     assert found.seconds.contains(exact.response)
 
 
+def test_who_begins_again_is_stretched_by_all_who_are_there_and_who_thinks_by_nobody():
+    """Without a queue: by the nine others, however often each has begun; then by those that do not think."""
+    stage = StageCurve("x", 2.0, io_share=0.5, creep=0.1)
+    for think in (0.0, 3.0):
+        found = simulate_closed([stage], 10, think=think, repeats=600, seed=4, confidence=0.999)
+        assert found.seconds.contains(closed_sharing([stage], 10, think=think).response)
+
+
 def test_a_stage_without_storage_waits_for_no_transfer_in_order_of_arrival():
     compute, write = StageCurve("compute", 3.0), StageCurve("write", 5.0, io_share=1.0, streams=1.0)
     # Each is at the storage from second 3 on, one after the other, and computes again at its end.

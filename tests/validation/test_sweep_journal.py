@@ -137,6 +137,18 @@ def test_a_journal_of_another_layout_is_told_to_who_writes_and_to_who_reads(tmp_
             opened()
 
 
+def test_a_result_that_is_no_text_any_more_is_damage_in_few_words(tmp_path):
+    with Journal(tmp_path / "j", version="1") as journal:
+        journal.add([Kept("a", "x" * 3000)])
+    (tmp_path / "j").write_bytes((tmp_path / "j").read_bytes().replace(b"xxxx", b"xx\xffx", 1))
+    with (
+        pytest.raises(ModelError, match="is damaged") as found,
+        Journal(tmp_path / "j", version="1") as journal,
+    ):
+        journal.known("a")
+    assert len(str(found.value)) < 150 + len(str(tmp_path))
+
+
 @pytest.mark.parametrize("content", [b"no database at all, " * 100, b"\0" * 9000])
 def test_a_file_that_is_no_journal_is_left_alone(tmp_path, content):
     (tmp_path / "j").write_bytes(content)

@@ -271,6 +271,27 @@ def test_the_key_of_a_users_class_changes_with_its_source(tmp_path, monkeypatch)
     assert len(keys) == 2
 
 
+def test_the_key_of_a_users_class_changes_with_what_it_imports_from_its_folder(tmp_path, monkeypatch):
+    from validation.sweeps import plain
+
+    monkeypatch.syspath_prepend(tmp_path)
+    folder = tmp_path / "own_package_of_mine"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "steps.py").write_text("import numpy as np\nfrom .sizes import X, Y\n")
+    (folder / "mine.py").write_text("from . import steps\nimport json, no_such_module\nclass Mine: pass\n")
+    hashes, named = [], []
+    for x in (1, 2, 1):
+        (folder / "sizes.py").write_text(f"X = Y = {x}\n")
+        importlib.invalidate_caches()
+        plain.source_hash.cache_clear()
+        hashes.append(plain.source_hash("own_package_of_mine.mine"))
+        named.append(digest({"model": "own_package_of_mine.mine:Mine"}))
+    assert hashes[0] == hashes[2] != hashes[1]
+    assert plain.source_hash("no_such_module") == ""
+    assert named[0] == named[2] != named[1]
+
+
 def test_the_key_of_a_point_holds_everything_but_where_its_files_lie():
     point = Point(kind="k", tables="{}", settings=(("load", 0.5),), seed=0, version="1")
     changes = [

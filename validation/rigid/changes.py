@@ -15,6 +15,7 @@ from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
 from qmodels.units import quantity, seconds
+from qmodels.words import in_words
 from validation.analysis.seeding import stream
 from validation.jobs.disciplines import EASY, AbstractDiscipline, Conservative, find_discipline
 from validation.rigid.model import RigidJobs
@@ -360,7 +361,13 @@ def site_changes(
             ratios = np.array(after) / np.array(before)
         every, *classes = [_interval(column) for column in ratios.T]
         if every is None:
-            found.append(ChangedWaits(change.name, math.nan, math.nan, math.nan, {}, "hardly anybody waits"))
+            today, then = (float(np.median([mean for mean, *_ in rows])) for rows in (before, after))
+            if today < 1.0:
+                why = "hardly anybody waits today"
+            else:
+                why = f"the waits of today, {in_words(today)}, are of few days, which gives no ratio"
+            note = f"{why}; then {in_words(then)}"
+            found.append(ChangedWaits(change.name, math.nan, math.nan, math.nan, {}, note))
             continue
         names = log.class_names
         by_class = {name: each for name, each in zip(names, classes, strict=True) if each is not None}

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from qmodels.pages.report import Grid, Picture, Report, Section
-from qmodels.words import in_words
+from qmodels.words import in_words, plain_number
 from validation.analysis.estimates import Estimate
 from validation.slices.pod import Shape, in_text
 from validation.slices.results import SliceSimulation
@@ -171,7 +171,7 @@ def _time(study: SliceStudy, found: Estimate | None) -> str:
     if study.unit == "s":
         half = in_words(found.half_width, like=found.mean)
         return f"{in_words(found.mean)} (± {half})" if found.mean > 0.0 else "not at all"
-    return f"{found.mean:.2g} ± {found.half_width:.1g} {study.unit}"
+    return f"{plain_number(found.mean, 2)} ± {plain_number(found.half_width, 1)} {study.unit}"
 
 
 def _utilisation_words(study: SliceStudy) -> str:

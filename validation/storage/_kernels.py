@@ -5,26 +5,27 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-WORKING, SERVED, QUEUED, DONE = 0, 1, 2, 3
+WORKING, SERVED, QUEUED, DONE, AWAY = 0, 1, 2, 3, 4
 
 
 @njit(cache=True)
-def play(work, moved, weight, stage, creep, level, loss, fcfs, switches, neighbours, ends):
+def play(work, moved, weight, stage, creep, level, loss, think, fcfs, switches, neighbours, ends):
     """Play programs from time zero until the last has ended.
 
     work, moved, weight (n, r): seconds of each round's own work and transfer, alone, and the share of the
     storage that its stream uses; stage (r,): which stage a round belongs to, ascending; creep, level, loss
-    (s,); switches (k,): times at which the neighbours come and go, first come; neighbours: the share of the
+    (m,): of stages 0, m, 2 m, ... the first, and so on; think (n, s): seconds away before each stage;
+    switches (k,): times at which the neighbours come and go, first come; neighbours: the share of the
     storage that they use. Fills ends (n, s): when each stage of each program has ended.
     """
     n, rounds = work.shape
-    stages = creep.size
+    kinds = creep.size
     state = np.zeros(n, np.int64)
     at = np.zeros(n, np.int64)
     until = np.zeros(n)
     left = np.zeros(n)
     asked = np.zeros(n)
-    inside = np.zeros(stages, np.int64)
+    inside = np.zeros(kinds, np.int64)
     inside[stage[0]] = n
     others = n - 1.0
     for p in range(n):
@@ -36,14 +37,14 @@ def play(work, moved, weight, stage, creep, level, loss, fcfs, switches, neighbo
         for p in range(n):
             if state[p] == SERVED:
                 crowd += weight[p, at[p]]
-                lossy = max(lossy, loss[stage[at[p]]])
+                lossy = max(lossy, loss[stage[at[p]] % kinds])
         if on:
             crowd += neighbours
         full = max(crowd, 1.0)
         slow = full / (1.0 - lossy * (1.0 - 1.0 / full))
         step, who = np.inf, -1
         for p in range(n):
-            if state[p] == WORKING:
+            if state[p] == WORKING or state[p] == AWAY:
                 ahead = until[p] - now
             elif state[p] == SERVED:
                 ahead = left[p] * slow
@@ -64,21 +65,24 @@ def play(work, moved, weight, stage, creep, level, loss, fcfs, switches, neighbo
         elif state[who] == WORKING and moved[who, at[who]] > 0.0:  # who moves nothing asks for nothing
             state[who], left[who], asked[who] = QUEUED, moved[who, at[who]], now
         else:
-            here = stage[at[who]]
-            at[who] += 1
-            if at[who] == rounds:
-                ends[who, here] = now
-                inside[here] -= 1
-                state[who] = DONE
-                running -= 1
-            else:
-                then = stage[at[who]]
+            here = then = stage[at[who]]
+            if state[who] != AWAY:
+                at[who] += 1
+                then = stage[at[who]] if at[who] < rounds else -1
                 if then != here:
                     ends[who, here] = now
-                    inside[here] -= 1
-                    inside[then] += 1
-                others = inside[then] - 1.0
-                stretch = 1.0 + creep[then] * others / (1.0 + others / level[then])
+                    inside[here % kinds] -= 1
+            if then < 0:
+                state[who] = DONE
+                running -= 1
+            elif then != here and think[who, then] > 0.0:
+                state[who], until[who] = AWAY, now + think[who, then]
+            else:
+                kind = then % kinds
+                if then != here or state[who] == AWAY:
+                    inside[kind] += 1
+                others = inside[kind] - 1.0
+                stretch = 1.0 + creep[kind] * others / (1.0 + others / level[kind])
                 state[who] = WORKING
                 until[who] = now + work[who, at[who]] * stretch
         while True:

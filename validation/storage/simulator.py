@@ -248,9 +248,9 @@ def _replicated(
     if not stages or not all(isinstance(stage, StageCurve) for stage in stages):
         raise ModelError("stages must be one or more StageCurve")
     every = list(stages) * repeats
-    creep = np.array([stage.creep for stage in every])
-    level = np.array([min(stage.level, 1e300) for stage in every])
-    loss = np.array([stage.loss for stage in every])
+    creep = np.array([stage.creep for stage in stages])
+    level = np.array([min(stage.level, 1e300) for stage in stages])
+    loss = np.array([stage.loss for stage in stages])
     alone = sum(stage.seconds for stage in every) + think * repeats
     found = []
     for r in range(replications):
@@ -258,9 +258,9 @@ def _replicated(
         counts = rng.geometric(1.0 / bursts, size=(programs, len(every))) if geometric else None
         most = bursts if counts is None else int(counts.max())
         work, moved, weight, which = _bursts(every, programs, most, bursts, counts, scv, rng)
+        away = np.zeros((programs, len(every)))
         if think:
-            first = np.arange(0, work.shape[1], most * len(stages))[1:]
-            work[:, first] += rng.exponential(think, size=(programs, first.size))
+            away[:, len(stages) :: len(stages)] = rng.exponential(think, size=(programs, repeats - 1))
         if unequal:
             slower = np.exp(unequal * rng.standard_normal((programs, 1)))
             moved, weight = moved * slower, weight / slower
@@ -270,7 +270,7 @@ def _replicated(
             size = np.exp(0.5 * (common + own) - 0.125)[:, which]
             work, moved = work * size, moved * size
         ends = np.zeros((programs, len(every)))
-        given = (work, moved, weight, which, creep, level, loss, order == "fcfs")
+        given = (work, moved, weight, which, creep, level, loss, away, order == "fcfs")
         if neighbours is None:
             play(*given, np.zeros(0), 0.0, ends)
             found.append(ends)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from qmodels.errors import ModelError
+from qmodels.words import cut
 
 #: Number in the header of the file, and layout of the tables in it.
 _APPLICATION, _LAYOUT = 0x716D6A6C, 2
@@ -74,8 +75,9 @@ def raise_in_words(file: Path, error: sqlite3.Error) -> NoReturn:
             f"{file}: the disk is full or cannot be written to ({error}); all that was finished "
             f"before is kept. Make room and give the same command again"
         ) from None
-    if name in ("SQLITE_NOTADB", "SQLITE_CORRUPT") or name.startswith("SQLITE_CORRUPT"):
-        raise ModelError(f"{file}: is no journal, or is damaged ({error})") from None
+    unread = not name and isinstance(error, sqlite3.OperationalError)  # text that is no UTF-8 any more
+    if unread or name == "SQLITE_NOTADB" or name.startswith("SQLITE_CORRUPT"):
+        raise ModelError(f"{file}: is no journal, or is damaged ({cut(str(error), 80)})") from None
     if name.startswith("SQLITE_BUSY") or name.startswith("SQLITE_LOCKED"):
         raise ModelError(f"{file}: another program holds this journal ({error})") from None
     raise ModelError(f"{file}: {error}") from None

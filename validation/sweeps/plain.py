@@ -6,6 +6,7 @@ numbers, names, arrays and records of this project are read back: no code comes 
 
 from __future__ import annotations
 
+import ast
 import base64
 import datetime
 import functools
@@ -14,12 +15,14 @@ import importlib
 import importlib.util
 import json
 import math
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final
 
@@ -29,6 +32,8 @@ from qmodels.errors import ModelError
 
 #: Packages whose records may be read back.
 _OURS: Final = ("phasefit", "qmodels", "validation")
+#: What names a class of a user's module.
+_CLASS_NAMED: Final = re.compile(r"([A-Za-z_][\w.]*):[A-Za-z_]\w*", re.ASCII)
 #: Types whose values are JSON's own.
 _AS_IT_IS: Final = frozenset({type(None), bool, str, int})
 
@@ -136,6 +141,8 @@ def digest(value: object) -> str:
 def _encoded(value: Any, *, keys: bool) -> Any:
     """The value as JSON has it; what JSON does not know in a dictionary with one key "$kind"."""
     kind = type(value)
+    if keys and kind is str and (source := _source_of_named(value)):
+        return {"$text": value, "source": source}
     if kind in _AS_IT_IS or (kind is float and math.isfinite(value)):  # most of what there is
         return value
     if value is None or isinstance(value, (bool, str)):
@@ -235,23 +242,70 @@ def _place_with_source(value: Any, keys: bool) -> str:
     return f"{name} {source_hash(module)}"
 
 
+def _source_of_named(text: str) -> str:
+    """Hash of the source of a user's class that a text names, as "module:Class" does; "" for other texts."""
+    named = _CLASS_NAMED.fullmatch(text)
+    return source_hash(named[1]) if named and _is_own(named[1]) else ""
+
+
 @functools.lru_cache(maxsize=256)
 def source_hash(module: str) -> str:
-    """Return the SHA-256 of the file of a module; "" where it has none.
+    """Return the SHA-256 of the file of a module and of those in its folder that it imports; "" without one.
 
     Parameters
     ----------
     module : str
         Its name.
     """
+    hashed, files = hashlib.sha256(), _own_files(module)
+    for file in files:
+        hashed.update(Path(file).read_bytes())
+    return hashed.hexdigest() if files else ""
+
+
+def _own_files(module: str) -> list[str]:
+    """File of a module, then those of modules that it imports from its folder, and so on."""
+    found: list[str] = []
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        file = _file_of(name)
+        beside = not found or Path(found[0]).parent in Path(file).parents
+        if not file.endswith(".py") or file in found or not beside:
+            continue
+        found.append(file)
+        package = name if file.endswith("__init__.py") else name.rpartition(".")[0]
+        waiting += filter(_is_own, _imported(Path(file), package.split(".")))
+    return found
+
+
+def _imported(file: Path, package: list[str]) -> Iterator[str]:
+    """Names of what a source imports, modules and what is in them."""
+    with suppress(SyntaxError):
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if isinstance(node, ast.Import):
+                yield from (each.name for each in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                above = package[: len(package) + 1 - node.level] if node.level else []
+                start = ".".join([*above, *filter(None, [node.module])])
+                yield from (start, *(f"{start}.{each.name}" for each in node.names))
+
+
+def _is_own(name: str) -> bool:
+    """True for a module that is neither of this project, nor of Python, nor installed."""
+    top = name.partition(".")[0]
+    if not top or top in _OURS or top in sys.stdlib_module_names:
+        return False
+    return "site-packages" not in Path(_file_of(top)).parts
+
+
+def _file_of(module: str) -> str:
+    """File of a module; "" where it has none."""
     try:
         spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError):
-        spec = None
-    if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+    except (ImportError, ValueError):  # such as the name of a class in a module
         return ""
-    with open(spec.origin, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return "" if spec is None else spec.origin or ""
 
 
 def _place_of(value: Any) -> str:

@@ -446,9 +446,10 @@ def simulate(
                         _move(job, later, jobs[job, 3], per_node, held, np.int64(1))
                         continue
                     extra -= jobs[job, 0]
-                # At the next event what was out of sight may be in sight, the head over its cap, or
-                # what ends with the shadow counted as free then.
+                # At the next event what was out of sight may be in sight, the head over its cap, what
+                # ends with the shadow counted as free then, or another node the first that has room.
                 stale = stale or depth >= 0 or (capped and u == jobs[head, 2]) or (strict and end == shadow)
+                stale = stale or free.shape[0] > 1
             total += _move(job, free, jobs[job, 3], per_node, held, np.int64(-1))
             start[job] = now
             queued, begun = _leave(tree, at, waiting, queued, dynamic, job), True

@@ -11,8 +11,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from phasefit.checks import whole_number
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import MemoryBudgetError, ModelError
@@ -25,7 +26,6 @@ from qmodels.words import plural
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 #: Allotments times different phases that are compared for the unit of load: some seconds.
 _MOST_COMPARED: Final = 40_000_000

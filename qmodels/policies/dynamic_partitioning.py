@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.policies.base import (
     AbstractPolicy,
@@ -25,8 +25,6 @@ from qmodels.policies.system import Arrangement, System, spread
 from qmodels.programs import AbstractProgram
 from qmodels.programs.model import parts
 from qmodels.programs.side_by_side import times_unlike
-
-Array = NDArray[np.float64]
 
 
 @register

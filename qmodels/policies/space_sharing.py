@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from qmodels.policies.base import (
@@ -25,8 +25,6 @@ from qmodels.policies.base import (
 )
 from qmodels.policies.system import Arrangement, System, spread
 from qmodels.programs import AbstractProgram
-
-Array = NDArray[np.float64]
 
 
 @register

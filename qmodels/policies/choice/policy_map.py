@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import match_moments
+from phasefit.arrays import Array
 from phasefit.checks import positive_vector
 from phasefit.records import Result
 from qmodels.errors import ModelError
@@ -27,7 +28,6 @@ from qmodels.progress import Progress
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 LOADS: Final = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SCVS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)

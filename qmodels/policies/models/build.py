@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.markov import solve_qbd
 from qmodels.policies.base import AbstractPolicy, RunningJobs, running_jobs, work_bound
@@ -29,8 +29,6 @@ from qmodels.policies.models.overhead import sizes_with_overhead, with_overhead
 from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain, check_blocks
 from qmodels.policies.speed_table import SpeedTable
 from qmodels.policies.system import Arrangement, System, Workload
-
-Array = NDArray[np.float64]
 
 #: A capacity is beyond the bound only where it is more than rounding.
 _NOISE: Final = 1.0 + 1e-9

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.networks.occupancy import Occupancies
 from qmodels.networks.sizes import occupancy_counts
@@ -25,8 +26,6 @@ from qmodels.policies.models.time_sharing import at_played_capacity
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED, VARIABLE
 from qmodels.policies.system import Arrangement, Workload
 from qmodels.programs.model import parts
-
-Array = NDArray[np.float64]
 
 #: States with all partitions taken, and of all levels, up to which jobs are followed by burst.
 MOST_STATES: Final = 500

@@ -17,10 +17,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.markov.ctmc import stationary
 from qmodels.networks.product_form import log_factorials
-
-Array = NDArray[np.float64]
 
 #: States of the largest chain that is solved, and of all for one machine.
 MOST_IN_CHAIN: Final = 600

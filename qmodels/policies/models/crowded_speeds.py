@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.networks.sizes import check_queue
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
@@ -16,8 +16,6 @@ from qmodels.policies.models.disk_crowding import DiskRooms, completions, crowdi
 from qmodels.policies.models.larger_partitions import mean_sizes, on_the_larger
 from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED
-
-Array = NDArray[np.float64]
 
 
 @MODELS.register

@@ -12,9 +12,9 @@ from math import comb
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.networks.occupancy import Occupancies, sharing_centre
 from qmodels.networks.sizes import occupancy_counts
@@ -29,8 +29,6 @@ from qmodels.policies.models.job_stages import JobStages, burst_laws, job_stages
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.stage_counts import StagedJobs
 from qmodels.policies.system import Arrangement, Workload
-
-Array = NDArray[np.float64]
 
 #: Ways in which jobs may lie on the disk partitions, up to which their law is computed.
 MOST_CROWDS: Final = 6000

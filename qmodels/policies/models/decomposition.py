@@ -13,9 +13,9 @@ from functools import cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType, match_moments
+from phasefit.arrays import Array
 from qmodels.errors import InfeasibleMomentsError
 from qmodels.networks import ClosedNetwork
 from qmodels.networks.sizes import tagged_size
@@ -39,8 +39,6 @@ from qmodels.policies.models.job_stages import (
 from qmodels.policies.models.policy_queue import check_blocks
 from qmodels.policies.system import Arrangement, spread
 from qmodels.programs import AbstractProgram
-
-Array = NDArray[np.float64]
 
 #: States with all partitions taken, up to which nothing is simplified.
 MOST_STATES: Final = 800

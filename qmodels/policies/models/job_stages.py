@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.policies.system import Workload
 from qmodels.programs import AbstractProgram, Geometric, Program, WorkloadMix
-
-Array = NDArray[np.float64]
 
 #: More stages than any chain of running jobs could be built of.
 MOST_STAGES: Final = 2000

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType, mixture
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.policies.system import Arrangement, System, Workload
 from qmodels.programs import AbstractProgram
 from qmodels.programs.model import parts
 from qmodels.programs.side_by_side import times_of_parts, times_unlike
-
-Array = NDArray[np.float64]
 
 #: Ratios this near are one ratio.
 _ROUNDING: Final = 1e-12

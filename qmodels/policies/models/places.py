@@ -7,9 +7,9 @@ from itertools import product
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.disk_counts import (
     DiskPartitions,
@@ -22,8 +22,6 @@ from qmodels.policies.models.job_stages import JobStages
 from qmodels.policies.models.policy_queue import check_blocks
 from qmodels.policies.models.shared_disk import sharing_throughput
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED
-
-Array = NDArray[np.float64]
 
 #: States with all partitions taken, and of all levels, up to which every place is followed.
 MOST_STATES: Final = 250

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from phasefit.arrays import Array
 
 
 def sharing_throughput(contents: NDArray[np.int64], io: Array, cpu: Array) -> Array:

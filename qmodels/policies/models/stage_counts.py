@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.networks.occupancy import Centre, Entries, Occupancies
 from qmodels.policies.models.job_stages import JobStages
 
-Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 

@@ -11,12 +11,11 @@ from importlib.resources import files
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from qmodels.policies.models._kernels import computing_shares, ratios_between
 from qmodels.policies.models.bursts_in_service import served
-
-Array = NDArray[np.float64]
 
 #: Most jobs on a partition whose order of turns is followed by class, and most that are followed by
 #: class at all.

@@ -119,10 +119,8 @@ def solve_block_tridiagonal(
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.2.
-    .. [2] W. K. Grassmann, M. I. Taksar, D. P. Heyman, "Regenerative analysis and
-       steady-state distributions for Markov chains", *Oper. Res.* 33 (1985) 1107-1116.
+    .. [1] Rosti et al. 1998, sec. 3.2.
+    .. [2] Grassmann et al. 1985.
 
     Examples
     --------

@@ -151,7 +151,7 @@ def solve_chain(
     ----------
     .. [1] W. J. Stewart, *Introduction to the Numerical Solution of Markov Chains*, Princeton
        University Press 1994, ch. 3.
-    .. [2] H. A. van der Vorst, "Bi-CGSTAB", *SIAM J. Sci. Stat. Comput.* 13 (1992) 631-644.
+    .. [2] van der Vorst 1992.
 
     Examples
     --------

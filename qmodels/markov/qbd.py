@@ -51,8 +51,7 @@ class QBD(Record):
 
     References
     ----------
-    .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins University
-       Press 1981, ch. 3.
+    .. [1] Neuts 1981, ch. 3.
     """
 
     up: Sequence[Block]
@@ -161,12 +160,9 @@ def solve_qbd(qbd: QBD, *, tol: float = 1e-18, max_steps: int = 64) -> QBDSoluti
     ----------
     .. [1] D. A. Bini, B. Meini, "On the solution of a nonlinear matrix equation arising in
        queueing problems", *SIAM J. Matrix Anal. Appl.* 17 (1996) 906-926.
-    .. [2] G. Latouche, V. Ramaswami, "A logarithmic reduction algorithm for quasi-birth-death
-       processes", *J. Appl. Probab.* 30 (1993) 650-674.
-    .. [3] A. S. Alfa, J. Xue, Q. Ye, "Accurate computation of the smallest eigenvalue of a
-       diagonally dominant M-matrix", *Math. Comp.* 71 (2002) 217-236.
-    .. [4] N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", *SIAM
-       Review* 53 (2011) 217-288.
+    .. [2] Latouche and Ramaswami 1993.
+    .. [3] Alfa et al. 2002.
+    .. [4] Halko et al. 2011.
 
     Examples
     --------

@@ -119,8 +119,7 @@ def flow_equivalent(law: ExactLaw, moments: int = 3, *, quantiles: int = 0) -> F
 
     References
     ----------
-    .. [1] K. M. Chandy, U. Herzog, L. Woo, "Parametric analysis of queuing networks", *IBM J. Res.
-       Develop.* 19 (1), 1975.
+    .. [1] Chandy et al. 1975.
 
     Examples
     --------

@@ -71,8 +71,7 @@ class ManyServerQueue(Record):
 
     References
     ----------
-    .. [1] M. S. Squillante, "Matrix-analytic methods in stochastic parallel-server scheduling
-       models", in *Advances in Matrix-Analytic Methods for Stochastic Models*, 1998.
+    .. [1] Squillante 1998.
 
     Examples
     --------
@@ -219,11 +218,8 @@ class ManyServerSolution(Result):
 
     References
     ----------
-    .. [1] B. Sengupta, "Markov processes whose steady state distribution is matrix-exponential
-       with an application to the GI/PH/1 queue", *Adv. Appl. Probab.* 21 (1989) 159-180.
-    .. [2] S. Asmussen, C. A. O'Cinneide, "Representations for matrix-geometric and
-       matrix-exponential steady-state distributions with applications to many-server queues",
-       *Stochastic Models* 14 (1998) 369-387.
+    .. [1] Sengupta 1989.
+    .. [2] Asmussen and O'Cinneide 1998.
 
     Examples
     --------
@@ -524,8 +520,7 @@ def speed_scaled_queue(
 
     References
     ----------
-    .. [1] M. S. Squillante, "Matrix-analytic methods in stochastic parallel-server scheduling
-       models", in *Advances in Matrix-Analytic Methods for Stochastic Models*, 1998.
+    .. [1] Squillante 1998.
 
     Examples
     --------

@@ -93,8 +93,7 @@ class MultiClassNetwork(Record):
 
     References
     ----------
-    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks
-       of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
+    .. [1] Baskett et al. 1975.
 
     Examples
     --------
@@ -170,12 +169,9 @@ class MultiClassNetwork(Record):
 
         References
         ----------
-        .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed
-           networks of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
-        .. [2] J. P. Buzen, "Computational algorithms for closed queueing networks with exponential
-           servers", *Commun. ACM* 16 (1973) 527-531.
-        .. [3] M. Reiser, S. S. Lavenberg, "Mean-value analysis of closed multichain queuing
-           networks", *J. ACM* 27 (1980) 313-322.
+        .. [1] Baskett et al. 1975.
+        .. [2] Buzen 1973.
+        .. [3] Reiser and Lavenberg 1980.
         """
         one_of("method", method, METHODS)
         limit, started = memory_limit(memory), time.perf_counter()

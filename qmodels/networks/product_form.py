@@ -50,8 +50,7 @@ def disk_group_throughput(cpu: float, io: float, jobs: Sequence[int]) -> float:
 
     References
     ----------
-    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed
-       networks of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
+    .. [1] Baskett et al. 1975.
 
     Examples
     --------
@@ -120,8 +119,7 @@ def machine_repair(think: float, service: float, jobs: int, servers: int = 1) ->
 
     References
     ----------
-    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed
-       networks of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
+    .. [1] Baskett et al. 1975.
 
     Examples
     --------

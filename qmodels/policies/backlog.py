@@ -165,8 +165,7 @@ def backlog_of(solved: SolvedQueue, jobs: int) -> Backlog:
 
     References
     ----------
-    .. [1] J. Abate, W. Whitt, "A unified framework for numerically inverting Laplace transforms",
-       *INFORMS J. Comput.* 18 (2006) 408-421.
+    .. [1] Abate and Whitt 2006.
 
     Examples
     --------

@@ -58,8 +58,7 @@ class DynamicPartitioning(AbstractPolicy):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.4.
+    .. [1] Rosti et al. 1998, sec. 3.4.
 
     Examples
     --------

@@ -400,8 +400,7 @@ def predict(
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, secs. 3.2-3.5.
+    .. [1] Rosti et al. 1998, secs. 3.2-3.5.
 
     Examples
     --------

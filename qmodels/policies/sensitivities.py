@@ -137,8 +137,7 @@ def sensitivities_of(solved: SolvedQueue) -> Sensitivities:
 
     References
     ----------
-    .. [1] X.-R. Cao, H.-F. Chen, "Perturbation realization, potentials, and sensitivity analysis of
-       Markov processes", *IEEE Trans. Automatic Control* 42 (1997) 1382-1393.
+    .. [1] Cao and Chen 1997.
 
     Examples
     --------

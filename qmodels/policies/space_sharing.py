@@ -57,8 +57,7 @@ class SpaceSharing(AbstractPolicy):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.3.
+    .. [1] Rosti et al. 1998, sec. 3.3.
 
     Examples
     --------

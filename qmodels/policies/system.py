@@ -45,8 +45,7 @@ class System(Record):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.1.
+    .. [1] Rosti et al. 1998, sec. 3.1.
 
     Examples
     --------
@@ -130,8 +129,7 @@ class Workload(ByValue, Record):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, secs. 2.4 and 3.1.
+    .. [1] Rosti et al. 1998, secs. 2.4 and 3.1.
 
     Examples
     --------

@@ -81,8 +81,7 @@ class Signature(Result):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.1, figure 2.
+    .. [1] Rosti et al. 1998, sec. 2.1, figure 2.
     """
 
     drawing = Drawing("phase", "io_fraction")
@@ -309,8 +308,7 @@ class Program(ByValue, _ProgramOfSums):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, equations (1) to (3).
+    .. [1] Rosti et al. 1998, equations (1) to (3).
 
     Examples
     --------
@@ -516,8 +514,7 @@ class WorkloadMix(ByValue, _ProgramOfSums):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.4.
+    .. [1] Rosti et al. 1998, sec. 2.4.
 
     Examples
     --------

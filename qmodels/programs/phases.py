@@ -88,8 +88,7 @@ class Burst(ByValue, Record):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, equation (1).
+    .. [1] Rosti et al. 1998, equation (1).
 
     Examples
     --------
@@ -405,8 +404,7 @@ class Phase(ByValue, Record):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.1.
+    .. [1] Rosti et al. 1998, sec. 2.1.
 
     Examples
     --------
@@ -470,8 +468,7 @@ class WorkingSet(ByValue, Record):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.1.
+    .. [1] Rosti et al. 1998, sec. 2.1.
 
     Examples
     --------

@@ -79,8 +79,7 @@ class SpeedupSurface(Result):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, equation (4) and what follows it.
+    .. [1] Rosti et al. 1998, equation (4) and what follows it.
     """
 
     processors: Array
@@ -373,8 +372,7 @@ def speedup_surface(
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, section 2.2.
+    .. [1] Rosti et al. 1998, section 2.2.
 
     Examples
     --------

@@ -101,8 +101,7 @@ def queue_at(queue: ManyServerQueue, times: ArrayLike, *, jobs: int = 0) -> Queu
 
     References
     ----------
-    .. [1] A. Jensen, "Markoff chains as an aid in the study of Markoff processes",
-       *Skand. Aktuarietidskr.* 36 (1953) 87-91.
+    .. [1] Jensen 1953.
 
     Examples
     --------
@@ -148,8 +147,7 @@ def drain_time(queue: ManyServerQueue, backlog: int) -> Descent:
 
     References
     ----------
-    .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins University
-       Press 1981, ch. 3.
+    .. [1] Neuts 1981, ch. 3.
 
     Examples
     --------

@@ -107,8 +107,7 @@ class PriorityQueue(Record):
     .. [2] R. W. Conway, W. L. Maxwell, L. W. Miller, *Theory of Scheduling*, Addison-Wesley 1967, ch. 8.
     .. [3] A. B. Bondi, J. P. Buzen, "The response times of priority classes under preemptive resume in
        M/G/m queues", *ACM SIGMETRICS* 1984, 195-201.
-    .. [4] G. Horváth, "Efficient analysis of the MMAP[K]/PH[K]/1 priority queue", *Eur. J. Oper. Res.*
-       246 (2015) 128-139.
+    .. [4] Horváth 2015.
 
     Examples
     --------

@@ -108,8 +108,7 @@ def saturate(mix: RigidMix, *, max_states: int = 400_000) -> Saturation:
     ----------
     .. [1] I. Grosof, M. Harchol-Balter, A. Scheller-Wolf, "New stability results for multiserver-job
        models via product-form saturated systems", arXiv:2010.00631.
-    .. [2] I. Grosof, Y. Hong, M. Harchol-Balter, A. Scheller-Wolf, "The RESET and MARC techniques,
-       with application to multiserver-job analysis", arXiv:2310.01621.
+    .. [2] Grosof et al. 2023.
 
     Examples
     --------

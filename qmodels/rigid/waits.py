@@ -119,10 +119,8 @@ def rigid_waits(
 
     References
     ----------
-    .. [1] I. Grosof, Y. Hong, M. Harchol-Balter, A. Scheller-Wolf, "The RESET and MARC techniques,
-       with application to multiserver-job analysis", arXiv:2310.01621.
-    .. [2] H. Sakasegawa, "An approximation formula L_q = a rho^b / (1 - rho)", *Ann. Inst. Statist.
-       Math.* 29 (1977) 67-75.
+    .. [1] Grosof et al. 2023.
+    .. [2] Sakasegawa 1977.
 
     Examples
     --------

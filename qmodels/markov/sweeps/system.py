@@ -116,7 +116,7 @@ class Sweeps:
 
         References
         ----------
-        .. [1] H. A. van der Vorst, "Bi-CGSTAB", *SIAM J. Sci. Stat. Comput.* 13 (1992) 631-644.
+        .. [1] van der Vorst 1992.
         """
         with np.errstate(all="ignore"):
             return self._bicgstab(x, reduction, most)

@@ -171,10 +171,8 @@ def capacity(policy: AbstractPolicy | str, system: System, workload: Workload, *
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, secs. 3.3-3.5.
-    .. [2] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks
-       of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
+    .. [1] Rosti et al. 1998, secs. 3.3-3.5.
+    .. [2] Baskett et al. 1975.
 
     Examples
     --------

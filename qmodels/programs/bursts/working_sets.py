@@ -153,8 +153,7 @@ def find_working_sets(
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, section 2.
+    .. [1] Rosti et al. 1998, section 2.
 
     Examples
     --------

@@ -370,6 +370,16 @@ class Arrangement(Record):
         return all(sum(slots) * self.multiprogramming <= 1 for slots in self.slots)
 
     @property
+    def disks_in_turn(self) -> bool:
+        """Whether jobs share disk partitions, and those serve them one after the other."""
+        return self.system.disk_discipline != "ps" and not self.private
+
+    @property
+    def unequal_sizes(self) -> bool:
+        """Whether sizes of processor partitions were given that are not all the same."""
+        return len(set(self.sizes or ())) > 1
+
+    @property
     def one_job_each(self) -> bool:
         """Whether every processor partition takes one job, and all may be taken at once."""
         return self.multiprogramming == 1 and self.max_running == self.processor_partitions

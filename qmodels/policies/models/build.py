@@ -133,7 +133,7 @@ def _at_given_speeds(
     jobs: RunningJobs, policy: AbstractPolicy, system: System, running: SpeedTable
 ) -> RunningJobs:
     """The running jobs with other speeds; ModelError where these can mean nothing."""
-    if len(set(policy.arrangement(system).sizes or ())) > 1:
+    if policy.arrangement(system).unequal_sizes:
         raise ModelError(f"{policy.label} has jobs of several speeds; running gives one for all that run")
     if running.max_running != jobs.throughput.size:
         raise ModelError(

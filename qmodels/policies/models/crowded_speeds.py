@@ -60,7 +60,7 @@ class CrowdedSpeeds(AbstractModel):
         check_queue("demand", arrangement.max_running, demand.order, order, case.memory)
         saturated = lying.chain(demand, None)
         said = [*case.approximation, *reduced]
-        if arrangement.system.disk_discipline != "ps" and not arrangement.private:
+        if arrangement.disks_in_turn:
             said.append(TAKEN_AS_SHARED)
         made = partial(lying.chain, demand)
         return BuiltModel(self, saturated, False, saturated.capacity, tuple(said), at_rate=made)
@@ -73,7 +73,7 @@ def _lying(case: Case) -> _Lying | None:
         return None
     alike = at.repartitioned or len(set(at.partition_sizes)) == 1
     alike = alike and len(set(at.disk_sizes)) == 1
-    if len(set(at.sizes or ())) > 1 or (alike and (at.private or at.used_disk_partitions == 1)):
+    if at.unequal_sizes or (alike and (at.private or at.used_disk_partitions == 1)):
         return None
     lying = _Lying(case)
     return lying if lying.rooms.count() <= MOST_CROWDS else None

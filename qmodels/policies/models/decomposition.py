@@ -36,7 +36,6 @@ from qmodels.policies.models.job_stages import (
     job_stages,
     routes,
 )
-from qmodels.policies.models.policy_queue import check_blocks
 from qmodels.policies.system import Arrangement, spread
 from qmodels.programs import AbstractProgram
 
@@ -99,11 +98,9 @@ class Decomposition(AbstractModel):
         fits = _fitting(workload.arrivals.order)
 
         def finished(on_disks: DiskPartitions, stages: Stages, order: int, *simplified: str) -> BuiltModel:
-            check_blocks(
+            case.check_size(
                 f"the chain of {arrangement.max_running} jobs of {order} stages",
                 count_states(on_disks, order),
-                workload.arrivals,
-                case.memory,
                 "use laws of lower order or fewer partitions",
             )
             running = running_on_disks(on_disks, stages)

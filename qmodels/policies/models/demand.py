@@ -54,7 +54,7 @@ def demand_law(
 def _states(policy: AbstractPolicy, system: System, workload: Workload) -> Callable[[int], Array]:
     """Return what tells the states with 0..c jobs running from the phases of their demand."""
     arrangement, stages = policy.arrangement(system), workload.arrivals.order
-    if len(set(arrangement.sizes or ())) > 1:  # also by the size of their partition
+    if arrangement.unequal_sizes:  # also by the size of their partition
         kinds = DiskPartitions.of(arrangement, shared=False, lumped=True, pooled=True)
         return lambda phases: stages * np.array(count_states(kinds, phases))
     jobs = running_jobs(policy, system, workload).throughput.size

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
 
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
@@ -51,6 +53,23 @@ def delimiter_of(header: str, names: Sequence[str]) -> str:
     ';'
     """
     return max(",;\t|", key=lambda sign: sum(name in _cells(header, sign) for name in names))
+
+
+def csv_rows(file: str, text: str, names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table, each with its line in the file; the first that is not blank tells the sign.
+
+    Raises
+    ------
+    TraceFormatError
+        If the text is not CSV.
+    """
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(first, names), strict=True)
+    try:
+        for fields in reader:
+            yield reader.line_num, fields
+    except csv.Error as error:
+        raise TraceFormatError(file, f"is not CSV: {error}", line=reader.line_num) from None
 
 
 def name_column(file: str, name: str, known: Sequence[str]) -> TraceFormatError:

@@ -110,9 +110,7 @@ def queue_at(queue: ManyServerQueue, times: ArrayLike, *, jobs: int = 0) -> Queu
     >>> queue_at(queue, [0.0, 1.0, 100.0], jobs=3).mean_jobs.round(4)
     array([3.    , 2.5168, 1.    ])
     """
-    jobs, when = whole_number("jobs", jobs, least=0), real_vector("times", times)
-    if when.min() < 0.0:
-        raise ModelError(f"times must be >= 0, got {when.min():.6g}")
+    jobs, when = whole_number("jobs", jobs, least=0), real_vector("times", times, least=0.0)
     decay = queue.solve().chain.decay_rate()
     top = jobs + queue._speeds.size + levels_above(decay)
     rates, level = cut_off(queue.chain(), top)
@@ -303,9 +301,7 @@ class CyclicQueue(Record):
         MemoryBudgetError
             If the queue grows too long in a cycle.
         """
-        when = real_vector("times", times)
-        if when.min() < 0.0:
-            raise ModelError(f"times must be >= 0, got {when.min():.6g}")
+        when = real_vector("times", times, least=0.0)
         pieces, level, begins = self._solved
         ends = np.cumsum(self.seconds)
         inside = np.mod(when, self.cycle)

@@ -327,9 +327,7 @@ class PriorityQueue(Record):
         return int(k)
 
     def _sf(self, k: int, t: ArrayLike, served: bool) -> Any:
-        k, times = self._check(k), real_array("t", t)
-        if times.size and times.min() < 0.0:
-            raise ModelError(f"t must be >= 0, got {times.min():.6g}")
+        k, times = self._check(k), real_array("t", t, least=0.0)
         found = np.array([self._at(k, float(each), served) for each in times.ravel()])
         return shaped(found.reshape(times.shape))
 

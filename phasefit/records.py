@@ -84,7 +84,11 @@ class Record:
 
     def record(self) -> dict[str, Any]:
         """Return the content by name: the fields that are shown, and what a class adds."""
-        return {f.name: getattr(self, f.name) for f in _shown_fields(self)}
+        return self._by_name(*(f.name for f in _shown_fields(self)))
+
+    def _by_name(self, *names: str) -> dict[str, Any]:
+        """Return fields and properties by their names, in this order."""
+        return {name: getattr(self, name) for name in names}
 
     def to_dict(self) -> dict[str, Any]:
         """Return every quantity by its name, as plain values that JSON can hold.

@@ -128,13 +128,7 @@ class CheckpointPrediction(Result):
             "jobs": self.jobs,
             "mode": self.job.mode,
             "interval": self.job.interval,
-            "goodput": self.goodput,
-            "low": self.low,
-            "high": self.high,
-            "write": self.write,
-            "stall": self.stall,
-            "utilisation": self.utilisation,
-            "method": self.method,
+            **self._by_name("goodput", "low", "high", "write", "stall", "utilisation", "method"),
         }
 
     def to_frame(self) -> pd.DataFrame:

@@ -234,12 +234,7 @@ class QBDSolution(Result):
             "mean_excess": self.mean_excess(),
             "drift_ratio": self.drift_ratio,
             "decay_rate": self.decay_rate(),
-            "method": self.method,
-            "error_bound": self.error_bound,
-            "residual": self.residual,
-            "states": self.states,
-            "steps": self.steps,
-            "seconds": self.seconds,
+            **self._by_name("method", "error_bound", "residual", "states", "steps", "seconds"),
         }
 
     @cached_property

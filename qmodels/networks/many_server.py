@@ -460,15 +460,13 @@ class ManyServerSolution(Result):
 
     def record(self) -> dict[str, Any]:
         """Return means, probabilities and accuracy, times in seconds."""
-        names = ("mean_response", "mean_wait", "wait_probability", "mean_jobs", "mean_waiting")
-        about = ("method", "error_bound", "residual", "states", "seconds")
         return {
             "servers": int(self.queue._speeds.size),
             "arrival_rate": self.queue.arrival_rate,
             "capacity": self.queue.capacity,
-            **{name: getattr(self, name) for name in names},
+            **self._by_name("mean_response", "mean_wait", "wait_probability", "mean_jobs", "mean_waiting"),
             **self._of_the_data(),
-            **{name: getattr(self, name) for name in about},
+            **self._by_name("method", "error_bound", "residual", "states", "seconds"),
         }
 
     def _of_the_data(self) -> dict[str, float | str]:

@@ -322,10 +322,7 @@ class MultiClassSolution(Result):
             {
                 "class": [c.name or str(k) for k, c in enumerate(self.network.classes)],
                 "population": [c.population for c in self.network.classes],
-                "throughput": self.throughput,
-                "mean_at_disk": self.mean_at_disk,
-                "mean_at_delay": self.mean_at_delay,
-                "mean_sojourn": self.mean_sojourn,
+                **self._by_name("throughput", "mean_at_disk", "mean_at_delay", "mean_sojourn"),
             }
         )
 

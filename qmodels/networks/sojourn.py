@@ -101,8 +101,7 @@ class SojournLaw(Law):
 
     def record(self) -> dict[str, Any]:
         """Order and moments, in seconds; the chain is too large to be told."""
-        names = ("order", "mean", "std", "scv", "error_bound")
-        return {"unit": "s"} | {name: getattr(self, name) for name in names}
+        return {"unit": "s"} | self._by_name("order", "mean", "std", "scv", "error_bound")
 
     def __repr__(self) -> str:
         return f"SojournLaw(order={self.order}, mean={self.mean:.6g}, scv={self.scv:.6g})"

@@ -276,16 +276,8 @@ class ClosedSolution(Result):
             "population": model.population,
             "discipline": model.discipline,
             "servers": model.servers,
-            "throughput": self.throughput,
-            "mean_at_disk": self.mean_at_disk,
-            "mean_at_delay": self.mean_at_delay,
-            "mean_sojourn": self.mean_sojourn,
-            "utilisation": self.utilisation,
-            "method": self.method,
-            "residual": self.residual,
-            "error_bound": self.error_bound,
-            "states": self.states,
-            "seconds": self.seconds,
+            **self._by_name("throughput", "mean_at_disk", "mean_at_delay", "mean_sojourn", "utilisation"),
+            **self._by_name("method", "residual", "error_bound", "states", "seconds"),
         }
 
 

@@ -121,11 +121,7 @@ class Backlog(Result):
         """Return mean, standard deviation and percentiles in seconds."""
         shares = (0.05, 0.5, 0.95)
         return {
-            "policy": self.policy,
-            "jobs": self.jobs,
-            "arrival_rate": self.arrival_rate,
-            "mean": self.mean,
-            "std": self.std,
+            **self._by_name("policy", "jobs", "arrival_rate", "mean", "std"),
             "percentiles": {f"{q:g}": float(self.percentile(q)) for q in shares},
             "method": self.method,
         }

@@ -309,7 +309,7 @@ class Prediction(Result):
 
     def record(self) -> dict[str, Any]:
         """Every quantity by its name; the queue itself is in `solved`."""
-        known = {name: getattr(self, name) for name in self._shown()}
+        known = self._by_name(*self._shown())
         stated = {"stated_error": self.recorded_error(), "doubts": "; ".join(self.doubts)}
         return known | stated | self._of_the_data
 

@@ -120,11 +120,7 @@ class Change(Record):
         """Return plain values, for JSON."""
         low, high = self.interval
         return {
-            "program": self.program,
-            "part": self.part,
-            "processors": self.processors,
-            "disks": self.disks,
-            "ratio": self.ratio,
+            **self._by_name("program", "part", "processors", "disks", "ratio"),
             "low": low,
             "high": high,
             "level": self.level,

@@ -138,10 +138,9 @@ class Burst(ByValue, Record):
             "paired": self.paired,
         }
         parts = ("seconds", "sequential", "per_processor")
-        laws = {name: getattr(self, name) for name in parts}
         return fields | {
             f"law_of_{name}": value
-            for name, value in laws.items()
+            for name, value in self._by_name(*parts).items()
             if not isinstance(value, (int, float, np.number))
         }
 

@@ -185,16 +185,8 @@ class SpeedupSurface(Result):
 
     def record(self) -> dict[str, Any]:
         """Return axes, mean times in seconds and speedups, as tables with a row for each processors."""
-        return {
-            "name": self.name,
-            "method": self.method,
-            "reference": self.reference,
-            "base": self.base,
-            "processors": self.processors,
-            "disks": self.disks,
-            "mean_time": self.mean_time,
-            "speedup": self.speedup,
-        }
+        tables = ("processors", "disks", "mean_time", "speedup")
+        return self._by_name("name", "method", "reference", "base", *tables)
 
     def _repr_html_(self) -> str:
         """Speedups with processors down and disks across, as many as can be looked at."""

@@ -61,8 +61,7 @@ class Saturation(Result):
 
     def record(self) -> dict[str, Any]:
         """Return the figures, without the mix."""
-        names = ("throughput", "utilisation", "burstiness", "in_service", "states")
-        return {name: getattr(self, name) for name in names} | {"blocked": self.blocked}
+        return self._by_name("throughput", "utilisation", "burstiness", "in_service", "states", "blocked")
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each class."""

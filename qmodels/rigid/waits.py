@@ -55,8 +55,7 @@ class RigidWaits(Result):
 
     def record(self) -> dict[str, Any]:
         """Return the figures, without the chain."""
-        names = ("arrival_rate", "load", "mean_wait")
-        return {name: getattr(self, name) for name in names} | {"by_class": self.by_class}
+        return self._by_name("arrival_rate", "load", "mean_wait", "by_class")
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each class."""

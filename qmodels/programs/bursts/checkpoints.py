@@ -82,7 +82,7 @@ class FoundCheckpoints(Result):
         """Return a row for each checkpoint."""
         import pandas as pd
 
-        return pd.DataFrame({"start": self.start, "end": self.end, "bytes": self.bytes})
+        return pd.DataFrame(self._by_name("start", "end", "bytes"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -417,18 +417,8 @@ class FittedProgram(Result):
 
     def record(self) -> dict[str, Any]:
         """Return the laws of the bursts, how well they are known, and what the runs cannot tell."""
-        return {
-            "name": self.name,
-            "runs": self.runs,
-            "size": self.size,
-            "discrepancy": self.discrepancy,
-            "components": self.components,
-            "unidentified": self.unidentified,
-            "cliffs": self.cliffs,
-            "contradictions": self.contradictions,
-            "seed": self.seed,
-            "method": self.method,
-        }
+        known = ("name", "runs", "size", "discrepancy", "components")
+        return self._by_name(*known, "unidentified", "cliffs", "contradictions", "seed", "method")
 
     def drawn(self) -> pd.DataFrame:
         """Return the noise of each burst, named by its phase."""

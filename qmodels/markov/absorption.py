@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from phasefit.arrays import Array, Indices
+from phasefit.arrays import Array, Indices, read_only
 from phasefit.checks import one_of, probability_vector, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ConvergenceError, ModelError
@@ -170,7 +170,7 @@ def solve_absorption(
         solve = _solved_by_elimination if dense else _solved_by_sweeps
         times[:, inside], chances[inside], error = solve(between, exits, count)
     for array in (times, chances, goal):
-        array.setflags(write=False)
+        read_only(array)
     name = "gth" if dense else "iterative"
     return AbsorptionSolution(times, chances, goal, name, error, n, time.perf_counter() - started)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import block_array, csr_array, issparse
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import one_of, real_array
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
@@ -145,7 +145,7 @@ def solve_block_tridiagonal(
     )
     levels = eliminate_levels(*blocks, plan.direction)
     for pi in levels:
-        pi.setflags(write=False)
+        read_only(pi)
     states = sum(pi.size for pi in levels)
     return BlockTridiagonalSolution(
         levels,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
-from phasefit.arrays import Array, Indices
+from phasefit.arrays import Array, Indices, read_only
 from phasefit.checks import one_of, real_number, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
@@ -178,8 +178,7 @@ def solve_chain(
     if inside.size < n:
         part, pi = pi, np.zeros(n)
         pi[inside] = part
-    pi.setflags(write=False)
-    return ChainSolution(pi, how, residual, error, n, sweeps, time.perf_counter() - started)
+    return ChainSolution(read_only(pi), how, residual, error, n, sweeps, time.perf_counter() - started)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
@@ -72,7 +72,7 @@ class QBD(Record):
             )
         if not self._pack():
             for name, matrices in blocks.items():
-                object.__setattr__(self, name, tuple(_read_only(b, name, k) for k, b in enumerate(matrices)))
+                object.__setattr__(self, name, tuple(_kept(b, name, k) for k, b in enumerate(matrices)))
         sizes = [block.shape[0] for block in self.local]
         sizes.append(sizes[-1])
         for k, (n, above) in enumerate(pairwise(sizes)):
@@ -199,10 +199,7 @@ def _boundary_probabilities(qbd: QBD, levels: Levels) -> tuple[Array, ...]:
     highest = max(logs)
     weights = [math.exp(log - highest) for log in logs]
     total = math.fsum(weights[:-1]) + weights[-1] * tail_mass
-    boundary = tuple(pi * (w / total) for pi, w in zip(by_level, weights, strict=True))
-    for pi in boundary:
-        pi.setflags(write=False)
-    return boundary
+    return tuple(read_only(pi * (w / total)) for pi, w in zip(by_level, weights, strict=True))
 
 
 def _level_probabilities(qbd: QBD, levels: Levels, stay: Array) -> tuple[list[Array], list[float]]:
@@ -274,7 +271,7 @@ def _residual(qbd: QBD, levels: Levels, boundary: tuple[Array, ...]) -> float:
     return off / flow if flow > 0.0 else 0.0
 
 
-def _read_only(block: Block, name: str, k: int) -> Block:
+def _kept(block: Block, name: str, k: int) -> Block:
     if issparse(block):
         checked = checked_block(f"{name}[{k}]", block)
         # a caller who goes on with the matrix given must not change this one
@@ -288,8 +285,7 @@ def _read_only(block: Block, name: str, k: int) -> Block:
         raise ModelError(
             f"{name}[{k}] holds a negative or non-finite entry; give rates, the diagonal is derived"
         )
-    array.setflags(write=False)
-    return array
+    return read_only(array)
 
 
 def _cannot_change(block: Array) -> bool:

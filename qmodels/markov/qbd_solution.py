@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import in_range, real_vector, shaped, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
@@ -71,17 +71,17 @@ class QBDSolution(Result):
     @cached_property
     def rate(self) -> Array:
         """R, (n, n), with pi_{k+1} = pi_k @ R for k >= b."""
-        return _read_only(self.levels.spread @ self.levels.climb)
+        return read_only(np.asarray(self.levels.spread @ self.levels.climb))
 
     @cached_property
     def first_passage(self) -> Array:
         """G, (n, n): phase in which the next lower level is entered, from each phase."""
-        return _read_only(self.levels.first_passage())
+        return read_only(self.levels.first_passage())
 
     @cached_property
     def tail(self) -> Array:
         """Total probability of the levels from b on, by phase."""
-        return _read_only(self.levels.total(self.boundary[-1]))
+        return read_only(self.levels.total(self.boundary[-1]))
 
     def mean_level(self) -> float:
         """Return the mean level: the mean number of jobs, when levels count jobs."""
@@ -283,9 +283,3 @@ def _whole_numbers(levels: ArrayLike) -> NDArray[np.int64]:
     if numbers.size and (numbers.min() < 0 or numbers.max() > 2**62):
         raise ModelError(f"levels must be in 0..2**62, got {numbers.min()} to {numbers.max()}")
     return numbers.astype(np.int64)
-
-
-def _read_only(array: Array) -> Array:
-    result = np.asarray(array)
-    result.setflags(write=False)
-    return result

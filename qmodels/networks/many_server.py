@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, eye_array, issparse, kron, kronsum
 
 from phasefit import MAP, PhaseType, convolve
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import one_of, real_array, share, whole_number
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
@@ -112,8 +112,7 @@ class ManyServerQueue(Record):
             speeds = real_array("speeds", self.speeds)
         if speeds.ndim != 1 or speeds.size == 0 or speeds.min() <= 0.0:
             raise ModelError(f"speeds must be positive and finite, one for each k = 1..c; got {speeds}")
-        speeds.setflags(write=False)
-        object.__setattr__(self, "speeds", speeds)
+        object.__setattr__(self, "speeds", read_only(speeds))
         object.__setattr__(self, "servers", speeds.size)
 
     @property
@@ -592,7 +591,7 @@ def queue_chain(arrivals: MAP, centre: Centre, followed: Array) -> QBD:
     for block in (*up, *local, *down):  # nobody else has them: the chain need not copy them
         for each in (block.data,) if issparse(block) else (block, block.base):
             if each is not None:
-                each.setflags(write=False)
+                read_only(each)
     return QBD(up, local, down)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csc_array, csr_array
 
 from phasefit import PhaseType, absorption
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import (
     ROUNDING,
     at_times,
@@ -97,7 +97,7 @@ class SojournLaw(Law):
         if not reaches_end(self._rates_by_target, ends):
             raise ModelError("some state cannot reach the end; give it, or where it leads, an end")
         for array in (start, ends, rates.data):
-            array.flags.writeable = False
+            read_only(array)
 
     def record(self) -> dict[str, Any]:
         """Order and moments, in seconds; the chain is too large to be told."""

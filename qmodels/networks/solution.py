@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from phasefit import PhaseType, absorption
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
@@ -132,7 +132,6 @@ class ClosedSolution(Result):
         busy = float(pmf @ np.minimum(at_disk, min(network.servers, pmf.size)))
         disk, delay = float(pmf @ at_disk), float(pmf @ at_disk[::-1])
         ways = Throughputs(delay / network.delay.mean, busy / network.disk.mean, flow)
-        pmf.flags.writeable = False
         return cls(
             network=network,
             throughput=flow,
@@ -140,7 +139,7 @@ class ClosedSolution(Result):
             mean_at_delay=delay,
             mean_sojourn=disk / flow if sojourn is None else sojourn,
             utilisation=busy / network.servers,
-            disk_pmf=pmf,
+            disk_pmf=read_only(pmf),
             throughputs=ways,
             method=method,
             residual=residual,

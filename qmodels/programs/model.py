@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import instance_of, real_array
 from phasefit.records import Drawing, Record, Result, short_text
 from qmodels.errors import ModelError
@@ -104,9 +104,7 @@ class Signature(Result):
 
     def __post_init__(self) -> None:
         for name in ("boundaries", "io_fraction"):
-            array = real_array(name, getattr(self, name))
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, read_only(real_array(name, getattr(self, name))))
         if self.io_fraction.ndim != 1 or self.boundaries.shape != (self.io_fraction.size + 1,):
             raise ModelError(
                 f"{self.io_fraction.shape} fractions need one boundary more, "
@@ -539,10 +537,8 @@ class WorkloadMix(ByValue, _ProgramOfSums):
                 f"they go from {weights.min():.6g} to {weights.max():.6g}"
             )
         instance_of("name", self.name, str, "text")
-        weights = weights / weights.sum()
-        weights.flags.writeable = False
         object.__setattr__(self, "programs", programs)
-        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "weights", read_only(weights / weights.sum()))
 
     def __repr__(self) -> str:
         return self._summary_fields()
@@ -636,6 +632,4 @@ def _checked_pmf(probabilities: Any) -> Array:
             f"phase_count must be probabilities that sum to 1; the least is {p.min():.6g}, "
             f"the sum {p.sum():.12g}"
         )
-    pmf = np.asarray(p / p.sum())
-    pmf.flags.writeable = False
-    return pmf
+    return read_only(np.asarray(p / p.sum()))

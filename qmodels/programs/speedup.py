@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import check_fields, instance_of, one_of, real_array
 from phasefit.records import MOST_COLUMNS, MOST_ROWS, Result, brief, html_table
 from qmodels.errors import MemoryBudgetError, ModelError
@@ -93,7 +93,7 @@ class SpeedupSurface(Result):
     def __post_init__(self) -> None:
         object.__setattr__(self, "base", _checked_base(self.base))
         check_fields(self, _checked_axis, "processors", "disks")
-        times = _read_only(real_array("mean_time", self.mean_time))
+        times = read_only(real_array("mean_time", self.mean_time))
         if times.shape != (self.processors.size, self.disks.size):
             raise ModelError(
                 f"{self.processors.size} processors and {self.disks.size} disks need "
@@ -521,10 +521,4 @@ def _checked_axis(name: str, values: ArrayLike) -> Array:
         raise ModelError(
             f"{name} must increase, but {axis[at + 1]:.6g} follows {axis[at]:.6g}; sort them and drop repeats"
         )
-    return _read_only(axis)
-
-
-def _read_only(array: Array) -> Array:
-    array = array.copy()
-    array.flags.writeable = False
-    return array
+    return read_only(axis.copy())

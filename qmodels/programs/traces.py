@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.arrays import Array, Ints
+from phasefit.arrays import Array, Ints, read_only
 from phasefit.checks import boolean, check_fields, instance_of, real_array
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
@@ -266,7 +266,7 @@ class Trace(Result):
         _check_order(start, end, duration)
         order = np.lexsort((rank, end, start))
         for name, column in columns.items():
-            object.__setattr__(self, name, _frozen(column[order]))
+            object.__setattr__(self, name, read_only(column[order]))
         object.__setattr__(self, "processes", processes)
         object.__setattr__(self, "duration", duration)
         self._check_origin()
@@ -356,7 +356,7 @@ def whole_array(name: str, value: object, *, least: int, most: int) -> Ints:
     if outside.any():
         at = int(outside.argmax())
         raise ModelError(f"{name}[{at}] is {array[at]}; it must be from {least} to {most}")
-    return _frozen(array.astype(np.int64))
+    return read_only(array.astype(np.int64))
 
 
 def _checked_times(name: str, value: ArrayLike) -> Array:
@@ -367,7 +367,7 @@ def _checked_times(name: str, value: ArrayLike) -> Array:
     if outside.any():
         at = int(outside.argmax())
         raise ModelError(f"{name}[{at}] is {array[at]:.6g} s; it must be from 0 to {LARGEST:g}")
-    return _frozen(array + 0.0)  # no negative zero
+    return read_only(array + 0.0)  # no negative zero
 
 
 def _checked_kinds(value: object) -> NDArray[np.str_]:
@@ -423,8 +423,3 @@ def process_count(value: object) -> int:
     ):
         raise ModelError(f"processes must be a whole number from 1 to {MOST_PROCESSES}, got {value!r:.60}")
     return int(value)
-
-
-def _frozen(array: NDArray[T]) -> NDArray[T]:
-    array.flags.writeable = False
-    return array

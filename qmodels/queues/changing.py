@@ -13,7 +13,7 @@ from scipy.linalg import expm
 from scipy.sparse import csr_array
 
 from phasefit import PhaseType
-from phasefit.arrays import Array, Ints
+from phasefit.arrays import Array, Ints, read_only
 from phasefit.checks import positive_vector, real_vector, whole_number
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
@@ -238,8 +238,7 @@ class CyclicQueue(Record):
         if rates.size != seconds.size or rates.min() < 0.0 or rates.max() == 0.0:
             raise ModelError("rates must be >= 0, not all zero, one for each of seconds")
         for name, value in (("rates", rates), ("seconds", seconds)):
-            value.setflags(write=False)
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, read_only(value))
         one = ManyServerQueue(PhaseType.exponential(mean=1.0), self.service, servers=self.servers)
         object.__setattr__(self, "servers", one._speeds.size)
         if self.mean_rate >= one.capacity:

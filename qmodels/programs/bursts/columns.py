@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from phasefit.arrays import read_only
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def check_columns(record: Any, names: tuple[str, ...], like: str) -> None:
         if (column := getattr(record, name)) is not None:
             if column.shape != shape:
                 raise ModelError(f"{name} has shape {column.shape}, {like} {shape}")
-            column.flags.writeable = False
+            read_only(column)
 
 
 def frame_of_columns(record: Any, names: tuple[str, ...]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from phasefit import PhaseType
 from phasefit.checks import one_of, share, whole_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.checkpoints.chain import has_chain, solve_checkpoints
 from qmodels.checkpoints.dilation import away_and_alone, dilation
 from qmodels.checkpoints.formulas import goodput_alone, goodput_behind
@@ -133,9 +133,7 @@ class CheckpointPrediction(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row of `to_dict`."""
-        import pandas as pd
-
-        return pd.DataFrame([self._quantities()])
+        return data_frame([self._quantities()])
 
 
 def predict_checkpoints(

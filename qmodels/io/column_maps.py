@@ -72,6 +72,24 @@ def csv_rows(file: str, text: str, names: Sequence[str]) -> Iterator[tuple[int, 
         raise TraceFormatError(file, f"is not CSV: {error}", line=reader.line_num) from None
 
 
+def wrong_column(names: Sequence[str], needed: Sequence[str], optional: Sequence[str]) -> str:
+    """Say what is wrong with the columns that a header names; "" for nothing.
+
+    Examples
+    --------
+    >>> wrong_column(["p", "d", "p"], ("p", "d"), ()), wrong_column(["p"], ("p", "d"), ())
+    ('the column p is there 2 times', 'the column d is missing; needed are p, d')
+    """
+    known = (*needed, *optional)
+    for name in names:
+        if name not in known:
+            return f"unknown column {name[:40]!r}; {suggestion(name, known)}"
+        if names.count(name) > 1:
+            return f"the column {name} is there {names.count(name)} times"
+    missing = [name for name in needed if name not in names]
+    return f"the column {missing[0]} is missing; needed are {', '.join(needed)}" if missing else ""
+
+
 def name_column(file: str, name: str, known: Sequence[str]) -> TraceFormatError:
     """Return the error for a column that is not there."""
     return TraceFormatError(

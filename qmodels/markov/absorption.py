@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from phasefit.arrays import Array, Indices, read_only
 from phasefit.checks import one_of, probability_vector, whole_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ConvergenceError, ModelError
 from qmodels.markov.elimination import factor
 from qmodels.markov.sparse_rates import checked_rates, inflow
@@ -77,11 +77,9 @@ class AbsorptionSolution(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per state: moments of the time and the chance of each target."""
-        import pandas as pd
-
         columns = {f"moment {k + 1}": row for k, row in enumerate(self.moments)}
         columns |= {f"reaches {t}": p for t, p in zip(self.targets, self.probabilities.T, strict=True)}
-        return pd.DataFrame(columns)
+        return data_frame(columns)
 
     def drawn(self) -> pd.DataFrame:
         """Return the table of `to_frame` with the states as a column."""

@@ -15,7 +15,7 @@ from scipy.sparse import block_array, csr_array, issparse
 
 from phasefit.arrays import Array, read_only
 from phasefit.checks import one_of, real_array
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.markov.elimination import balance, factor
 from qmodels.markov.sparse_rates import Block, checked_block, recurrent_states, without_diagonal
@@ -65,10 +65,8 @@ class BlockTridiagonalSolution(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per level: its number of states and its probability."""
-        import pandas as pd
-
         sizes = [pi.size for pi in self.levels]
-        return pd.DataFrame({"level": range(len(sizes)), "states": sizes, "probability": self.masses})
+        return data_frame({"level": range(len(sizes)), "states": sizes, "probability": self.masses})
 
 
 def solve_block_tridiagonal(

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from phasefit.arrays import Array, Indices, read_only
 from phasefit.checks import one_of, real_number, whole_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
 from qmodels.markov.block_tridiagonal import eliminate_levels, plan_levels
 from qmodels.markov.elimination import balance
@@ -68,15 +68,11 @@ class ChainSolution(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row: method, residual, error estimate, states, sweeps and seconds."""
-        import pandas as pd
-
-        return pd.DataFrame([self._record()])
+        return data_frame([self._record()])
 
     def drawn(self) -> pd.DataFrame:
         """Return the probability of each state."""
-        import pandas as pd
-
-        return pd.DataFrame({"state": range(self.states), "probability": self.probabilities})
+        return data_frame({"state": range(self.states), "probability": self.probabilities})
 
     def _record(self) -> dict[str, object]:
         return {

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit.arrays import Array, read_only
 from phasefit.checks import in_range, real_vector, shaped, whole_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.markov.reduction import Levels
 from qmodels.words import named_values
@@ -215,17 +215,13 @@ class QBDSolution(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column per quantity."""
-        import pandas as pd
-
-        return pd.DataFrame([self.record()])
+        return data_frame([self.record()])
 
     def drawn(self) -> pd.DataFrame:
         """Return the probability of each level, to where one in a thousand is left or level 200."""
-        import pandas as pd
-
         levels = np.arange(201)
         shown = int(np.count_nonzero(np.asarray(self.sf(levels)) > 1e-3)) + 1
-        return pd.DataFrame({"level": levels[:shown], "probability": self.pmf(levels[:shown])})
+        return data_frame({"level": levels[:shown], "probability": self.pmf(levels[:shown])})
 
     def record(self) -> dict[str, Any]:
         """Return means, rates and accuracy; `pmf` has the probabilities."""

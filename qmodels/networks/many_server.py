@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, eye_array, issparse, kron, kronsum
 from phasefit import MAP, PhaseType, convolve
 from phasefit.arrays import Array, read_only
 from phasefit.checks import one_of, real_array, share, whole_number
-from phasefit.records import Drawing, Record, Result
+from phasefit.records import Drawing, Record, Result, data_frame
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.markov import QBD, QBDSolution, solve_qbd
 from qmodels.markov.sparse_rates import Block
@@ -449,9 +449,7 @@ class ManyServerSolution(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column per quantity."""
-        import pandas as pd
-
-        return pd.DataFrame([self.record()])
+        return data_frame([self.record()])
 
     def drawn(self) -> pd.DataFrame:
         """Return the probability of each number of jobs in the system; see `QBDSolution.drawn`."""

@@ -13,7 +13,7 @@ import numpy as np
 from phasefit import PhaseType, mixture
 from phasefit.arrays import Array
 from phasefit.checks import check_fields, one_of, whole_number
-from phasefit.records import Drawing, Record, Result
+from phasefit.records import Drawing, Record, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.memory import (
     FEWER_STATES,
@@ -316,9 +316,7 @@ class MultiClassSolution(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each class."""
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {
                 "class": [c.name or str(k) for k, c in enumerate(self.network.classes)],
                 "population": [c.population for c in self.network.classes],

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 from phasefit import PhaseType, absorption
 from phasefit.arrays import Array, read_only
 from phasefit.checks import whole_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.memory import FEWER_STATES, check_memory, memory_limit
 from qmodels.networks import tagged
@@ -255,9 +255,7 @@ class ClosedSolution(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column per quantity."""
-        import pandas as pd
-
-        return pd.DataFrame([self._quantities()])
+        return data_frame([self._quantities()])
 
     def record(self) -> dict[str, Any]:
         """Return means, the law of the jobs at the disk, and accuracy."""
@@ -265,9 +263,7 @@ class ClosedSolution(Result):
 
     def drawn(self) -> pd.DataFrame:
         """Return the probability of each number of jobs at the disk."""
-        import pandas as pd
-
-        return pd.DataFrame({"jobs": range(self.disk_pmf.size), "probability": self.disk_pmf})
+        return data_frame({"jobs": range(self.disk_pmf.size), "probability": self.disk_pmf})
 
     def _quantities(self) -> dict[str, object]:
         model = self.network

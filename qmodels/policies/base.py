@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from phasefit.arrays import Array
 from phasefit.checks import whole_number
-from phasefit.records import Drawing, Record, Result
+from phasefit.records import Drawing, Record, Result, data_frame
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.networks import disk_group_throughput
 from qmodels.policies.system import Arrangement, System, Workload, whole_sizes
@@ -49,9 +49,7 @@ class RunningJobs(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each number of running jobs."""
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {
                 "running": np.arange(1, self.throughput.size + 1),
                 "throughput": self.throughput,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit.checks import one_of, real_number, real_vector, share
-from phasefit.records import Result
+from phasefit.records import Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.networks.replay import FitError
 from qmodels.policies.backlog import Backlog, backlog_of
@@ -289,9 +289,7 @@ class Prediction(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row with a column per quantity."""
-        import pandas as pd
-
-        return pd.DataFrame([self.record()])
+        return data_frame([self.record()])
 
     def plot(self, ax: Any = None) -> Any:
         """Draw P(response > t); of a model that does not follow single jobs, the jobs' number."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from phasefit.arrays import Array, read_only
 from phasefit.checks import positive_vector, real_array, real_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -181,8 +181,6 @@ class SpeedTable(Result):
 
     def to_frame(self, confidence: float = 0.95) -> pd.DataFrame:
         """One row for each number of running jobs: its throughput and interval."""
-        import pandas as pd
-
         half = self.half_widths(confidence)
         columns = {
             "running": np.arange(1, self.max_running + 1),
@@ -190,7 +188,7 @@ class SpeedTable(Result):
             "low": self.throughput - half,
             "high": self.throughput + half,
         }
-        return pd.DataFrame(columns)
+        return data_frame(columns)
 
 
 def _freedom(given: ArrayLike, speeds: Array) -> float | Array:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit.arrays import Array, read_only
 from phasefit.checks import instance_of, real_array
-from phasefit.records import Drawing, Record, Result, short_text
+from phasefit.records import Drawing, Record, Result, data_frame, short_text
 from qmodels.errors import ModelError
 from qmodels.programs.laws import checked_point
 from qmodels.programs.phases import (
@@ -91,9 +91,7 @@ class Signature(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each phase: where it begins, how long it is, its share of I/O."""
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {
                 "phase": np.arange(1, self.io_fraction.size + 1),
                 "begins": self.boundaries[:-1],
@@ -141,10 +139,8 @@ class AbstractProgram(Result, abc.ABC):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each phase on one processor and one disk: mean seconds of its bursts."""
-        import pandas as pd
-
         io, cpu = self.phase_times(1.0, 1.0)
-        return pd.DataFrame({"phase": np.arange(1, io.size + 1), "io": io, "cpu": cpu})
+        return data_frame({"phase": np.arange(1, io.size + 1), "io": io, "cpu": cpu})
 
     @property
     @abc.abstractmethod

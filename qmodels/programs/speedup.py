@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit.arrays import Array, read_only
 from phasefit.checks import check_fields, instance_of, one_of, real_array
-from phasefit.records import MOST_COLUMNS, MOST_ROWS, Result, brief, html_table
+from phasefit.records import MOST_COLUMNS, MOST_ROWS, Result, brief, data_frame, html_table
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.laws import MOST_UNITS, checked_point
 from qmodels.programs.model import AbstractProgram, Program, WorkloadMix
@@ -270,10 +270,8 @@ class SpeedupSurface(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per allotment, with mean_time in seconds, speedup and the rest."""
-        import pandas as pd
-
         p, d = np.meshgrid(self.processors, self.disks, indexing="ij")
-        return pd.DataFrame(
+        return data_frame(
             {
                 "processors": p.ravel(),
                 "disks": d.ravel(),

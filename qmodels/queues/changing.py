@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from phasefit import PhaseType
 from phasefit.arrays import Array, Ints, read_only
 from phasefit.checks import positive_vector, real_vector, whole_number
-from phasefit.records import Drawing, Record, Result
+from phasefit.records import Drawing, Record, Result, data_frame
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.markov import transient
 from qmodels.markov.descent import Descent
@@ -60,9 +60,7 @@ class QueueOverTime(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each time."""
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {"time": self.times, "mean_jobs": self.mean_jobs, "mean_waiting": self.mean_waiting}
         )
 

@@ -10,7 +10,7 @@ from scipy.sparse import coo_array, csr_array
 
 from phasefit.arrays import Array, Ints
 from phasefit.checks import whole_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ConvergenceError, MemoryBudgetError
 from qmodels.markov import stationary
 from qmodels.rigid import _kernels
@@ -65,11 +65,9 @@ class Saturation(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each class."""
-        import pandas as pd
-
         mix = self.mix
         columns = {"servers": mix.needs, "share": mix.shares, "mean run [s]": mix.means}
-        return pd.DataFrame({**columns, "mean blocked [s]": self.blocked})
+        return data_frame({**columns, "mean blocked [s]": self.blocked})
 
 
 def saturate(mix: RigidMix, *, max_states: int = 400_000) -> Saturation:

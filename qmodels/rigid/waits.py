@@ -11,7 +11,7 @@ import numpy as np
 from phasefit import MAP
 from phasefit.arrays import Array
 from phasefit.checks import real_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError, UnstableError
 from qmodels.rigid.chain import Saturation, saturate
 from qmodels.rigid.mix import RigidMix
@@ -59,10 +59,8 @@ class RigidWaits(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each class."""
-        import pandas as pd
-
         mix = self.saturation.mix
-        return pd.DataFrame({"servers": mix.needs, "share": mix.shares, "mean wait [s]": self.by_class})
+        return data_frame({"servers": mix.needs, "share": mix.shares, "mean wait [s]": self.by_class})
 
 
 def rigid_waits(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from phasefit import match_moments
 from phasefit.arrays import Array
 from phasefit.checks import positive_vector
-from phasefit.records import Result
+from phasefit.records import Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.policies.base import POLICIES, AbstractPolicy, work_bound
 from qmodels.policies.choice.candidates import checked_candidates
@@ -65,9 +65,7 @@ class PolicyMap(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per cell."""
-        import pandas as pd
-
-        return pd.DataFrame(self.records())
+        return data_frame(self.records())
 
     def records(self) -> list[dict[str, Any]]:
         """Plain values, one cell each; what is not known is null."""

@@ -108,7 +108,7 @@ class RunningChain:
         """
         centre, c, staged = self.centre, self.max_running, self.staged
         more = np.maximum(np.arange(c + 1) - alone, 0)
-        pace = np.repeat(part ** (more / (c - alone)), self.sizes)
+        pace = np.repeat(part ** (more / max(c - alone, 1)), self.sizes)
         if staged is not None:
             staged = replace(staged, speeds=staged.speeds * pace[:, None])
             centre = staged.centre()

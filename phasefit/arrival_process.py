@@ -445,9 +445,7 @@ class MAP(FromData, Result):
         ModelError
             If a window is negative or no number.
         """
-        times = real_array("window", window, infinite=True)
-        if times.size and times.min() < 0.0:
-            raise ModelError(f"window must be >= 0, got {times.min():.6g}")
+        times = real_array("window", window, infinite=True, least=0.0)
         dispersions = np.array([self._dispersion_at(t) for t in times.ravel().tolist()])
         return shaped(dispersions.reshape(times.shape))
 

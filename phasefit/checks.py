@@ -62,7 +62,7 @@ def check_given(record: object, check: Callable[..., Any], *names: str, **limits
     check_fields(record, check, *(name for name in names if getattr(record, name) is not None), **limits)
 
 
-def real_array(name: str, value: ArrayLike, *, infinite: bool = False) -> Array:
+def real_array(name: str, value: ArrayLike, *, infinite: bool = False, least: float = -inf) -> Array:
     """Return `value` as a fresh array of floats without NaN, and without infinities unless allowed.
 
     Parameters
@@ -73,6 +73,8 @@ def real_array(name: str, value: ArrayLike, *, infinite: bool = False) -> Array:
         Real numbers, any shape.
     infinite : bool
         Whether infinities are allowed.
+    least : float
+        Smallest number that is allowed.
 
     Raises
     ------
@@ -92,10 +94,12 @@ def real_array(name: str, value: ArrayLike, *, infinite: bool = False) -> Array:
         at = f"[{', '.join(map(str, where))}]" if where else ""
         kind = "a number" if infinite else "a finite number"
         raise ModelError(f"{name}{at} is {array[where]}, not {kind}")
+    if array.size and array.min() < least:
+        raise ModelError(f"{name} must be >= {least:g}, got {array.min():.6g}")
     return array
 
 
-def real_vector(name: str, value: ArrayLike) -> Array:
+def real_vector(name: str, value: ArrayLike, *, least: float = -inf) -> Array:
     """Return `value` as a fresh, non-empty vector of finite floats.
 
     Parameters
@@ -104,13 +108,15 @@ def real_vector(name: str, value: ArrayLike) -> Array:
         Name of the argument, for the message.
     value : (n,) array_like
         Real numbers.
+    least : float
+        Smallest number that is allowed.
 
     Raises
     ------
     ModelError
         If it is no such vector.
     """
-    vector = real_array(name, value)
+    vector = real_array(name, value, least=least)
     if vector.ndim != 1 or vector.size == 0:
         raise ModelError(f"{name} must be a non-empty vector, got shape {vector.shape}")
     return vector

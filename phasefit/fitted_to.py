@@ -59,9 +59,7 @@ class FittedTo(Record):
     def __post_init__(self) -> None:
         if self.values is None:
             return
-        values = real_vector("values", self.values)
-        if values.min() < 0.0:
-            raise ModelError(f"values must be >= 0, got {values.min():.6g}")
+        values = real_vector("values", self.values, least=0.0)
         if self.labels is not None and self.labels.shape != values.shape:
             raise ModelError(f"{self.labels.size} labels for {values.size} values; give one each")
         object.__setattr__(self, "values", read_only(values))

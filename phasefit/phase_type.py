@@ -622,9 +622,7 @@ class PhaseType(FromData, Law):
         ModelError
             If an `s` is negative or not a finite number.
         """
-        at = real_array("s", s)
-        if at.size and at.min() < 0.0:
-            raise ModelError(f"s must be >= 0, got {at.min():.6g}")
+        at = real_array("s", s, least=0.0)
         chain = self._chain
         with np.errstate(over="ignore"):
             speed = np.minimum(np.ldexp(at, -chain.exponent), 1e300)

@@ -51,6 +51,21 @@ def kebab(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name.strip("_")).lower()
 
 
+def data_frame(data: Any, **how: Any) -> pd.DataFrame:
+    """Return a frame; pandas, which takes long to load, is loaded with the first.
+
+    Parameters
+    ----------
+    data : object
+        As for `pandas.DataFrame`.
+    **how : object
+        The same.
+    """
+    import pandas as pd
+
+    return pd.DataFrame(data, **how)
+
+
 class Record:
     """A frozen dataclass, or what behaves like one, that shows itself.
 
@@ -84,7 +99,11 @@ class Record:
 
     def record(self) -> dict[str, Any]:
         """Return the content by name: the fields that are shown, and what a class adds."""
-        return {f.name: getattr(self, f.name) for f in _shown_fields(self)}
+        return self._by_name(*(f.name for f in _shown_fields(self)))
+
+    def _by_name(self, *names: str) -> dict[str, Any]:
+        """Return fields and properties by their names, in this order."""
+        return {name: getattr(self, name) for name in names}
 
     def to_dict(self) -> dict[str, Any]:
         """Return every quantity by its name, as plain values that JSON can hold.
@@ -110,9 +129,7 @@ class Record:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column for each quantity that is a number or a text."""
-        import pandas as pd
-
-        return pd.DataFrame([self._cells()])
+        return data_frame([self._cells()])
 
     def __repr__(self) -> str:
         held = [(f.name, getattr(self, f.name)) for f in _shown_fields(self)]

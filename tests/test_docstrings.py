@@ -203,6 +203,21 @@ def test_docstrings_of_a_finished_room_are_in_order(module):
     assert faults(module, code_of(module)) == []
 
 
+def test_sources_cited_by_names_and_year_alone_are_told_in_full_once():
+    listed = dict(re.findall(r"^(\w.* \d{4})\n((?:    .*\n)+)", code_of("qmodels"), re.M))
+    full = {name: " ".join(text.split()).removesuffix(".") for name, text in listed.items()}
+    assert len(full) > 20
+    cited = set()
+    for path in (ROOT / "qmodels").rglob("*.py"):
+        code = path.read_text(encoding="utf-8")
+        said = re.findall(r"^( *)\.\. \[\d\] (.*(?:\n\1   \S.*)*)", code, re.M)
+        for source in (" ".join(text.split()) for _, text in said):
+            assert not [name for name in full if source.startswith(full[name])], path
+            if not re.search(r'["*]|arXiv', source):
+                cited.add(re.match(r"\D* \d{4}", source)[0])
+    assert cited == set(full)
+
+
 @pytest.mark.parametrize("room", UNFINISHED)
 def test_a_room_that_is_not_finished_exists(room):
     path = ROOT / room.replace(".", "/")

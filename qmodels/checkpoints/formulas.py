@@ -25,8 +25,7 @@ def goodput_alone(interval: float, write: float, restore: float, mtbf: float, do
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart
-       dumps", *Future Generation Computer Systems* 22 (2006) 303-312.
+    .. [1] Daly 2006.
 
     Examples
     --------
@@ -83,8 +82,7 @@ def best_alone(write: float, mtbf: float) -> float:
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart
-       dumps", *Future Generation Computer Systems* 22 (2006) 303-312.
+    .. [1] Daly 2006.
 
     Examples
     --------
@@ -114,8 +112,7 @@ def young(write: float, mtbf: float) -> float:
 
     References
     ----------
-    .. [1] J. W. Young, "A first order approximation to the optimum checkpoint interval", *Comm.
-       ACM* 17 (1974) 530-531.
+    .. [1] Young 1974.
 
     Examples
     --------
@@ -140,8 +137,7 @@ def daly(write: float, mtbf: float) -> float:
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart
-       dumps", *Future Generation Computer Systems* 22 (2006) 303-312.
+    .. [1] Daly 2006.
 
     Examples
     --------

@@ -138,8 +138,7 @@ class Checkpointing(Record):
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart
-       dumps", *Future Generation Computer Systems* 22 (2006) 303-312.
+    .. [1] Daly 2006.
 
     Examples
     --------

@@ -65,10 +65,8 @@ def best_interval(job: Checkpointing, storage: Storage, jobs: int = 1) -> BestIn
 
     References
     ----------
-    .. [1] J. W. Young, "A first order approximation to the optimum checkpoint interval", *Comm.
-       ACM* 17 (1974) 530-531.
-    .. [2] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart
-       dumps", *Future Generation Computer Systems* 22 (2006) 303-312.
+    .. [1] Young 1974.
+    .. [2] Daly 2006.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from phasefit import PhaseType
 from phasefit.checks import one_of, share, whole_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.checkpoints.chain import has_chain, solve_checkpoints
 from qmodels.checkpoints.dilation import away_and_alone, dilation
 from qmodels.checkpoints.formulas import goodput_alone, goodput_behind
@@ -128,20 +128,12 @@ class CheckpointPrediction(Result):
             "jobs": self.jobs,
             "mode": self.job.mode,
             "interval": self.job.interval,
-            "goodput": self.goodput,
-            "low": self.low,
-            "high": self.high,
-            "write": self.write,
-            "stall": self.stall,
-            "utilisation": self.utilisation,
-            "method": self.method,
+            **self._by_name("goodput", "low", "high", "write", "stall", "utilisation", "method"),
         }
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row of `to_dict`."""
-        import pandas as pd
-
-        return pd.DataFrame([self._quantities()])
+        return data_frame([self._quantities()])
 
 
 def predict_checkpoints(
@@ -173,10 +165,8 @@ def predict_checkpoints(
 
     References
     ----------
-    .. [1] J. W. Young, "A first order approximation to the optimum checkpoint interval",
-       *Comm. ACM* 17 (1974) 530-531.
-    .. [2] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart
-       dumps", *Future Generation Computer Systems* 22 (2006) 303-312.
+    .. [1] Young 1974.
+    .. [2] Daly 2006.
 
     Examples
     --------

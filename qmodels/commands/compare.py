@@ -9,7 +9,7 @@ import typer
 
 from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, print_json
-from qmodels.commands.options import MaxBytes
+from qmodels.commands.options import MaxBytes, written_to
 from qmodels.commands.trace_options import (
     Columns,
     DiskCounts,
@@ -57,9 +57,7 @@ def _compare(
         ),
     ] = None,
     level: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.9,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Folder for the figure and the table.")
-    ] = None,
+    output: Annotated[Path | None, written_to("Folder for the figure and the table.")] = None,
     as_json: AsJson = False,
     columns: Columns = None,
     phases: Phases = None,

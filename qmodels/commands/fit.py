@@ -18,7 +18,7 @@ from qmodels.commands.log_options import (
     log_choices,
     say_of_log,
 )
-from qmodels.commands.options import MaxBytes
+from qmodels.commands.options import MaxBytes, written_to
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -78,9 +78,7 @@ def _fit(
         float,
         typer.Option(help="Seconds of computing that may be begun, by an estimate."),
     ] = 5.0,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Folder for the figure and the tables.")
-    ] = None,
+    output: Annotated[Path | None, written_to("Folder for the figure and the tables.")] = None,
     as_json: AsJson = False,
     max_bytes: MaxBytes = None,
 ) -> None:

@@ -18,7 +18,7 @@ from qmodels.commands.log_options import (
     LogZone,
     log_choices,
 )
-from qmodels.commands.options import MaxBytes
+from qmodels.commands.options import MaxBytes, written_to
 from qmodels.commands.shell import shell_line
 
 #: What to ask of the log then: a command, options of it, and what it answers.
@@ -41,10 +41,7 @@ def _jobs(
     timezone: LogZone = None,
     status: LogStatus = None,
     partition: LogPartition = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="Write the jobs in SWF; gzip where it ends in .gz."),
-    ] = None,
+    output: Annotated[Path | None, written_to("Write the jobs in SWF; gzip where it ends in .gz.")] = None,
     as_json: AsJson = False,
     max_bytes: MaxBytes = None,
 ) -> None:

@@ -112,6 +112,11 @@ def _max_bytes(text: str) -> int:
         raise typer.BadParameter(str(error)) from None
 
 
+def written_to(what: str) -> Any:
+    """Return the option -o; `what` is its help."""
+    return typer.Option("-o", "--output", help=what)
+
+
 MaxBytes = Annotated[
     int | None,
     typer.Option(

@@ -24,7 +24,7 @@ from qmodels.commands.log_options import (
     log_choices,
     say_of_log,
 )
-from qmodels.commands.options import MaxBytes, check_load, column_map, pair
+from qmodels.commands.options import MaxBytes, check_load, column_map, pair, written_to
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.commands.trace_options import Columns
 from qmodels.errors import ModelError
@@ -127,9 +127,7 @@ def _recommend(
             help="Also simulate what policies would buy that need preemption or known sizes.",
         ),
     ] = False,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Folder for the tables and the map.")
-    ] = None,
+    output: Annotated[Path | None, written_to("Folder for the tables and the map.")] = None,
     scheduler: Annotated[
         str | None,
         choice(SCHEDULERS, "--as", help="Also print the lines of configuration that run the best policy."),

@@ -10,6 +10,7 @@ import typer
 
 from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, print_json
+from qmodels.commands.options import written_to
 from qmodels.words import plural
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def _record(
     ],
     output: Annotated[
         Path,
-        typer.Option("-o", "--output", help="Timeline to write, such as solver.p8d4.r1.csv for a folder."),
+        written_to("Timeline to write, such as solver.p8d4.r1.csv for a folder."),
     ] = Path("recorded.csv"),
     interval: Annotated[
         float, typer.Option(help="Seconds between two looks at the counters, 0.005 to 60.")

@@ -10,6 +10,7 @@ import typer
 
 from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, print_json
+from qmodels.commands.options import written_to
 from qmodels.errors import ModelError
 
 
@@ -68,7 +69,7 @@ def _share(
     ] = None,
     level: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.9,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws of curves.")] = 0,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the report.")] = None,
+    output: Annotated[Path | None, written_to("Folder for the report.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Forecast programs that share a storage, from runs alone and a few together.

@@ -9,7 +9,7 @@ import typer
 
 from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, print_json, with_changes
-from qmodels.commands.options import MaxBytes
+from qmodels.commands.options import MaxBytes, written_to
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.commands.trace_options import (
     Columns,
@@ -99,9 +99,7 @@ def _surface(
         str | None, typer.Option(help="How the I/O of a trace is assumed to scale; by default d.")
     ] = None,
     cpu_law: Annotated[str | None, typer.Option(help="The same of its computation; by default p.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Folder for the figures and tables.")
-    ] = None,
+    output: Annotated[Path | None, written_to("Folder for the figures and tables.")] = None,
     as_json: AsJson = False,
     max_bytes: MaxBytes = None,
     settings: SetOption = None,

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import nearest
 from phasefit.empirical import dependence, lag1
 from phasefit.records import Drawing, Result
@@ -119,7 +119,7 @@ class JobLog(Result):
     @cached_property
     def interarrivals(self) -> Array:
         """Times between submissions (n - 1,), seconds."""
-        return _read_only(np.diff(self.jobs["submit"].to_numpy(float)))
+        return read_only(np.diff(self.jobs["submit"].to_numpy(float)))
 
     @cached_property
     def runtimes(self) -> Array:
@@ -139,7 +139,7 @@ class JobLog(Result):
     @cached_property
     def work_by_job(self) -> Array:
         """Size times run time (n,) of every job, processor-seconds; 0 where not known."""
-        return _read_only(self.jobs["work"].to_numpy(float, copy=True))
+        return read_only(self.jobs["work"].to_numpy(float, copy=True))
 
     @property
     def arrival_rate(self) -> float:
@@ -285,7 +285,7 @@ class JobLog(Result):
 
     def _of_usable(self, column: str) -> Array:
         known = (self.jobs["size"] > 0) & (self.jobs["run"] >= 0)
-        return _read_only(self.jobs.loc[known, column].to_numpy(float, copy=True))
+        return read_only(self.jobs.loc[known, column].to_numpy(float, copy=True))
 
 
 def read_log(
@@ -475,8 +475,3 @@ def _sentences(warnings: object) -> tuple[str, ...]:
     if not isinstance(warnings, list | tuple) or not all(isinstance(w, str) for w in warnings):
         raise ModelError(f"warnings must be a list of sentences, got {warnings!r:.60}")
     return tuple(warnings)
-
-
-def _read_only(x: Array) -> Array:
-    x.flags.writeable = False
-    return x

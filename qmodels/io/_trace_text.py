@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import IO
 
 from qmodels.errors import TraceFormatError
@@ -33,14 +32,9 @@ def _budget(given: Budget | int | None) -> Budget:
     return given if isinstance(given, Budget) else Budget(given)
 
 
-@contextmanager
-def opened(file: str, *, unpacked: bool = True) -> Iterator[IO[bytes]]:
-    """Open a regular file; gzip is known by its content and unpacked on the way."""
-    with files.open_regular(file, what="a trace") as stream:
-        try:
-            yield files.unpacked(stream) if unpacked else stream
-        except (OSError, EOFError, zlib.error) as error:
-            raise TraceFormatError.unreadable(file, error) from None
+def opened(file: str, *, unpacked: bool = True) -> AbstractContextManager[IO[bytes]]:
+    """Open a trace; see `files.opened`."""
+    return files.opened(file, what="a trace", unpacked=unpacked)
 
 
 def beginning(file: str, count: int, *, unpacked: bool = True) -> bytes:

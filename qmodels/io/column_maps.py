@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
 
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
@@ -51,6 +53,41 @@ def delimiter_of(header: str, names: Sequence[str]) -> str:
     ';'
     """
     return max(",;\t|", key=lambda sign: sum(name in _cells(header, sign) for name in names))
+
+
+def csv_rows(file: str, text: str, names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table, each with its line in the file; the first that is not blank tells the sign.
+
+    Raises
+    ------
+    TraceFormatError
+        If the text is not CSV.
+    """
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(first, names), strict=True)
+    try:
+        for fields in reader:
+            yield reader.line_num, fields
+    except csv.Error as error:
+        raise TraceFormatError(file, f"is not CSV: {error}", line=reader.line_num) from None
+
+
+def wrong_column(names: Sequence[str], needed: Sequence[str], optional: Sequence[str]) -> str:
+    """Say what is wrong with the columns that a header names; "" for nothing.
+
+    Examples
+    --------
+    >>> wrong_column(["p", "d", "p"], ("p", "d"), ()), wrong_column(["p"], ("p", "d"), ())
+    ('the column p is there 2 times', 'the column d is missing; needed are p, d')
+    """
+    known = (*needed, *optional)
+    for name in names:
+        if name not in known:
+            return f"unknown column {name[:40]!r}; {suggestion(name, known)}"
+        if names.count(name) > 1:
+            return f"the column {name} is there {names.count(name)} times"
+    missing = [name for name in needed if name not in names]
+    return f"the column {missing[0]} is missing; needed are {', '.join(needed)}" if missing else ""
 
 
 def name_column(file: str, name: str, known: Sequence[str]) -> TraceFormatError:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import os
 import stat
-from typing import IO, Any
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, cast
 
 from qmodels.errors import ModelError, TraceFormatError
 
@@ -47,11 +50,29 @@ def open_regular(file: str, *, what: str) -> IO[bytes]:
     return stream
 
 
-def unpacked(stream: IO[bytes]) -> Any:
-    """Give the text of a file that was just opened: gzip is known by its content and unpacked on the way."""
-    packed = stream.read(2) == b"\x1f\x8b"
-    stream.seek(0)
-    return gzip.GzipFile(fileobj=stream) if packed else stream
+@contextmanager
+def opened(file: str, *, what: str, unpacked: bool = True) -> Iterator[IO[bytes]]:
+    """Open a regular file; gzip is known by its content and unpacked on the way, unless that is not wanted.
+
+    Parameters
+    ----------
+    file : str
+    what : str
+        As for `open_regular`.
+    unpacked : bool
+
+    Raises
+    ------
+    TraceFormatError
+        As `open_regular`, or if what is read of it is damaged.
+    """
+    with open_regular(file, what=what) as stream:
+        try:
+            packed = unpacked and stream.read(2) == b"\x1f\x8b"
+            stream.seek(0)
+            yield cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if packed else stream
+        except (OSError, EOFError, zlib.error) as error:
+            raise TraceFormatError.unreadable(file, error) from None
 
 
 def _without_waiting(path: str, flags: int) -> int:

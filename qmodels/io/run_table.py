@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from phasefit.checks import suggestion
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io.column_maps import wrong_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,9 +131,7 @@ def about(program: str) -> str:
 
 def make_table(runs: Sequence[MeasuredRun], source: str, notes: tuple[str, ...] = ()) -> RunTable:
     """Return a table of these runs."""
-    import pandas as pd
-
-    frame = pd.DataFrame(runs, columns=[*COLUMNS, OPTIONAL, NODES, WORK, PHASE_NAME])
+    frame = data_frame(runs, columns=[*COLUMNS, OPTIONAL, NODES, WORK, PHASE_NAME])
     empty = [name for name in (NODES, WORK) if frame[name].isna().all()]
     if (frame[PHASE_NAME] == "").all():
         empty.append(PHASE_NAME)
@@ -183,15 +182,8 @@ def check_allotments(file: str, runs: Sequence[MeasuredRun], lines: Mapping[str,
 
 def check_columns(names: list[str]) -> None:
     """Raise ModelError unless `names` are the columns of a table of runs, each once."""
-    known = (*COLUMNS, OPTIONAL, NODES, WORK, PHASE_NAME)
-    for name in names:
-        if name not in known:
-            raise ModelError(f"unknown column {name[:40]!r}; {suggestion(name, known)}")
-        if names.count(name) > 1:
-            raise ModelError(f"the column {name} is there {names.count(name)} times")
-    missing = [name for name in COLUMNS if name not in names]
-    if missing:
-        raise ModelError(f"the column {missing[0]} is missing; needed are {', '.join(COLUMNS)}")
+    if what := wrong_column(names, COLUMNS, (OPTIONAL, NODES, WORK, PHASE_NAME)):
+        raise ModelError(what)
 
 
 def _check_values(frame: pd.DataFrame) -> None:

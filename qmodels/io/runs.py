@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io.column_maps import delimiter_of
+from qmodels.io.column_maps import csv_rows
 from qmodels.io.extrap import parse_lines
 from qmodels.io.extrap_files import is_experiment, parse_experiment
 from qmodels.io.files import file_name, open_regular
@@ -202,19 +200,10 @@ def _runs(
 
 def _cells(file: str, text: str, columns: RunColumns) -> Iterator[tuple[int, list[str]]]:
     """Lines that are not blank, by their number."""
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    sign = delimiter_of(first, columns.looked_for())
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True)
-    while True:
-        try:
-            fields = next(reader, None)
-        except csv.Error as error:
-            raise TraceFormatError(file, f"is not CSV: {error}", line=reader.line_num) from None
-        if fields is None:
-            return
-        fields = [field.strip(" ") for field in fields]
-        if any(fields):
-            yield reader.line_num, fields
+    for line, fields in csv_rows(file, text, columns.looked_for()):
+        cells = [field.strip(" ") for field in fields]
+        if any(cells):
+            yield line, cells
 
 
 def _as_wide(

@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import os
 import re
-import zlib
 from array import array
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ import numpy as np
 from phasefit.arrays import Array
 from phasefit.checks import nearest, one_of
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io.files import file_name, open_regular, unpacked
+from qmodels.io.files import file_name, opened
 from qmodels.io.line_ends import other_end
 
 #: Columns of a job log, and what `JobLog` calls them.
@@ -105,7 +103,8 @@ def read_samples(
 
 def _head(file: str) -> list[str]:
     """The first whole lines of text: enough to see what the file holds."""
-    lines = _decoded(_content(file, _HEAD))
+    with opened(file, what="a table or a job log") as source:
+        lines = _decoded(source.read(_HEAD))
     return lines[:-1] if len(lines) > 1 else lines
 
 
@@ -132,8 +131,8 @@ def _blocks(file: str, max_bytes: int) -> Iterator[bytes]:
     """Whole lines, some megabytes at a time, without the last newline of each block."""
     total = 0
     rest: list[bytes] = []
-    with _opened(file) as source:
-        while block := _read(file, source, _BLOCK):
+    with opened(file, what="a table or a job log") as source:
+        while block := source.read(_BLOCK):
             total += len(block)
             if total > max_bytes:
                 raise TraceFormatError(
@@ -151,27 +150,6 @@ def _blocks(file: str, max_bytes: int) -> Iterator[bytes]:
 
 def _decoded(content: bytes) -> list[str]:
     return content.decode("utf-8-sig", errors="replace").split("\n")
-
-
-def _content(file: str, most: int) -> bytes:
-    """At most so many bytes of text from the start of a plain or gzip file."""
-    with _opened(file) as source:
-        return _read(file, source, most)
-
-
-@contextmanager
-def _opened(file: str) -> Iterator[Any]:
-    """The text of a plain or gzip file, as bytes."""
-    with open_regular(file, what="a table or a job log") as stream:
-        yield unpacked(stream)
-
-
-def _read(file: str, source: Any, most: int) -> bytes:
-    try:
-        content: bytes = source.read(most)
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise TraceFormatError.unreadable(file, error) from error
-    return content
 
 
 def _is_log(lines: list[str], column: str | None) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -15,7 +13,7 @@ from phasefit.arrays import Array
 from phasefit.checks import suggestion
 from qmodels.errors import TraceFormatError
 from qmodels.io import _trace_text
-from qmodels.io.column_maps import delimiter_of, name_column
+from qmodels.io.column_maps import csv_rows, name_column
 from qmodels.io.files import file_name
 from qmodels.storage import SharedRuns
 from qmodels.storage.curves import MOST_PROGRAMS
@@ -121,31 +119,25 @@ def _runs(
 def _table(file: str, looked_for: Sequence[str]) -> tuple[list[str], list[_Row]]:
     """Header and rows of a CSV file."""
     text = _trace_text.whole(file, MAX_BYTES)
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    if not first:
+    if not text.strip():
         raise TraceFormatError(file, "is empty; begin with the line programs,stage,seconds")
-    sign = delimiter_of(first, looked_for)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True)
     header: list[str] = []
     rows: list[_Row] = []
-    try:
-        for fields in reader:
-            cells = [field.strip() for field in fields]
-            if not any(cells):
-                continue
-            if not header:
-                header = cells
-                twice = next((name for name in header if header.count(name) > 1), None)
-                if twice is not None:
-                    what = f"the column {twice!r:.40} is there {header.count(twice)} times"
-                    raise TraceFormatError(file, what, line=1)
-                continue
-            if len(cells) != len(header):
-                what = f"{len(cells)} fields where the header has {len(header)}"
-                raise TraceFormatError(file, what, line=reader.line_num)
-            rows.append(_Row(reader.line_num, dict(zip(header, cells, strict=True))))
-    except csv.Error as error:
-        raise TraceFormatError(file, f"is not CSV: {error}", line=reader.line_num) from None
+    for line, fields in csv_rows(file, text, looked_for):
+        cells = [field.strip() for field in fields]
+        if not any(cells):
+            continue
+        if not header:
+            header = cells
+            twice = next((name for name in header if header.count(name) > 1), None)
+            if twice is not None:
+                what = f"the column {twice!r:.40} is there {header.count(twice)} times"
+                raise TraceFormatError(file, what, line=1)
+            continue
+        if len(cells) != len(header):
+            what = f"{len(cells)} fields where the header has {len(header)}"
+            raise TraceFormatError(file, what, line=line)
+        rows.append(_Row(line, dict(zip(header, cells, strict=True))))
     if not rows:
         raise TraceFormatError(file, "has a header but no run")
     return header, rows

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from phasefit.checks import suggestion, whole_number
+from phasefit.checks import whole_number
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._trace_events import read_events
 from qmodels.io._trace_text import beginning, lines
+from qmodels.io.column_maps import wrong_column
 from qmodels.io.darshan import POSIX, is_darshan, read_darshan
 from qmodels.io.event_kinds import EventKinds
 from qmodels.io.files import file_name
@@ -207,7 +208,8 @@ def _rows(file: str, max_bytes: int | None) -> Iterator[tuple[int, float, float,
         fields = [field.strip(" ") for field in fields]
         if header is None:
             header = fields
-            _check_header(file, line, header)
+            if what := wrong_column(header, COLUMNS, (OPTIONAL,)):
+                raise TraceFormatError(file, what, line=line)
             continue
         if len(fields) != len(header):
             what = f"{len(fields)} fields where the header has {len(header)}"
@@ -215,21 +217,6 @@ def _rows(file: str, max_bytes: int | None) -> Iterator[tuple[int, float, float,
         yield _entry(file, line, dict(zip(header, fields, strict=True)))
     if header is None:
         raise TraceFormatError(file, f"is empty; begin with the line {','.join(COLUMNS)}")
-
-
-def _check_header(file: str, line: int, names: list[str]) -> None:
-    known = (*COLUMNS, OPTIONAL)
-    for name in names:
-        if name not in known:
-            what = f"unknown column {name[:40]!r}; {suggestion(name, known)}"
-            raise TraceFormatError(file, what, line=line)
-        if names.count(name) > 1:
-            what = f"the column {name} is there {names.count(name)} times"
-            raise TraceFormatError(file, what, line=line)
-    missing = [name for name in COLUMNS if name not in names]
-    if missing:
-        what = f"the column {missing[0]} is missing; needed are {', '.join(COLUMNS)}"
-        raise TraceFormatError(file, what, line=line)
 
 
 def _entry(file: str, line: int, fields: dict[str, str]) -> tuple[int, float, float, int, int]:

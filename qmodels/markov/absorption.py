@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from phasefit.arrays import Array, Indices
+from phasefit.arrays import Array, Indices, read_only
 from phasefit.checks import one_of, probability_vector, whole_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ConvergenceError, ModelError
 from qmodels.markov.elimination import factor
 from qmodels.markov.sparse_rates import checked_rates, inflow
@@ -77,11 +77,9 @@ class AbsorptionSolution(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per state: moments of the time and the chance of each target."""
-        import pandas as pd
-
         columns = {f"moment {k + 1}": row for k, row in enumerate(self.moments)}
         columns |= {f"reaches {t}": p for t, p in zip(self.targets, self.probabilities.T, strict=True)}
-        return pd.DataFrame(columns)
+        return data_frame(columns)
 
     def drawn(self) -> pd.DataFrame:
         """Return the table of `to_frame` with the states as a column."""
@@ -137,8 +135,7 @@ def solve_absorption(
 
     References
     ----------
-    .. [1] A. S. Alfa, J. Xue, Q. Ye, "Accurate computation of the smallest eigenvalue of a
-       diagonally dominant M-matrix", *Math. Comp.* 71 (2002) 217-236.
+    .. [1] Alfa et al. 2002.
 
     Examples
     --------
@@ -171,7 +168,7 @@ def solve_absorption(
         solve = _solved_by_elimination if dense else _solved_by_sweeps
         times[:, inside], chances[inside], error = solve(between, exits, count)
     for array in (times, chances, goal):
-        array.setflags(write=False)
+        read_only(array)
     name = "gth" if dense else "iterative"
     return AbsorptionSolution(times, chances, goal, name, error, n, time.perf_counter() - started)
 

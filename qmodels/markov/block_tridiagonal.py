@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import block_array, csr_array, issparse
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import one_of, real_array
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.markov.elimination import balance, factor
 from qmodels.markov.sparse_rates import Block, checked_block, recurrent_states, without_diagonal
@@ -65,10 +65,8 @@ class BlockTridiagonalSolution(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per level: its number of states and its probability."""
-        import pandas as pd
-
         sizes = [pi.size for pi in self.levels]
-        return pd.DataFrame({"level": range(len(sizes)), "states": sizes, "probability": self.masses})
+        return data_frame({"level": range(len(sizes)), "states": sizes, "probability": self.masses})
 
 
 def solve_block_tridiagonal(
@@ -119,10 +117,8 @@ def solve_block_tridiagonal(
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.2.
-    .. [2] W. K. Grassmann, M. I. Taksar, D. P. Heyman, "Regenerative analysis and
-       steady-state distributions for Markov chains", *Oper. Res.* 33 (1985) 1107-1116.
+    .. [1] Rosti et al. 1998, sec. 3.2.
+    .. [2] Grassmann et al. 1985.
 
     Examples
     --------
@@ -147,7 +143,7 @@ def solve_block_tridiagonal(
     )
     levels = eliminate_levels(*blocks, plan.direction)
     for pi in levels:
-        pi.setflags(write=False)
+        read_only(pi)
     states = sum(pi.size for pi in levels)
     return BlockTridiagonalSolution(
         levels,

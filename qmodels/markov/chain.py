@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
-from phasefit.arrays import Array, Indices
+from phasefit.arrays import Array, Indices, read_only
 from phasefit.checks import one_of, real_number, whole_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
 from qmodels.markov.block_tridiagonal import eliminate_levels, plan_levels
 from qmodels.markov.elimination import balance
@@ -68,15 +68,11 @@ class ChainSolution(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row: method, residual, error estimate, states, sweeps and seconds."""
-        import pandas as pd
-
-        return pd.DataFrame([self._record()])
+        return data_frame([self._record()])
 
     def drawn(self) -> pd.DataFrame:
         """Return the probability of each state."""
-        import pandas as pd
-
-        return pd.DataFrame({"state": range(self.states), "probability": self.probabilities})
+        return data_frame({"state": range(self.states), "probability": self.probabilities})
 
     def _record(self) -> dict[str, object]:
         return {
@@ -151,7 +147,7 @@ def solve_chain(
     ----------
     .. [1] W. J. Stewart, *Introduction to the Numerical Solution of Markov Chains*, Princeton
        University Press 1994, ch. 3.
-    .. [2] H. A. van der Vorst, "Bi-CGSTAB", *SIAM J. Sci. Stat. Comput.* 13 (1992) 631-644.
+    .. [2] van der Vorst 1992.
 
     Examples
     --------
@@ -178,8 +174,7 @@ def solve_chain(
     if inside.size < n:
         part, pi = pi, np.zeros(n)
         pi[inside] = part
-    pi.setflags(write=False)
-    return ChainSolution(pi, how, residual, error, n, sweeps, time.perf_counter() - started)
+    return ChainSolution(read_only(pi), how, residual, error, n, sweeps, time.perf_counter() - started)
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,8 +45,7 @@ def stationary(rates: ArrayLike) -> Array:
 
     References
     ----------
-    .. [1] W. K. Grassmann, M. I. Taksar, D. P. Heyman, "Regenerative analysis and
-       steady-state distributions for Markov chains", *Oper. Res.* 33 (1985) 1107-1116.
+    .. [1] Grassmann et al. 1985.
 
     Examples
     --------

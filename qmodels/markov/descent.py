@@ -58,8 +58,7 @@ class Descent(Record):
 
     References
     ----------
-    .. [1] G. Latouche, V. Ramaswami, "A logarithmic reduction algorithm for quasi-birth-death
-       processes", *J. Appl. Probab.* 30 (1993) 650-674.
+    .. [1] Latouche and Ramaswami 1993.
     """
 
     chain: QBD = field(repr=False)

@@ -224,8 +224,7 @@ def mixtures(matrix: Array, most: int) -> Mixtures | None:
 
     References
     ----------
-    .. [1] N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", *SIAM
-       Review* 53 (2011) 217-288, sec. 5.2.
+    .. [1] Halko et al. 2011, sec. 5.2.
     """
     total = matrix.sum(axis=1)
     if most < 2 or not (total.min() > 1e-250 and matrix.max(axis=0).min() > 1e-250):

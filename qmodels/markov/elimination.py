@@ -103,8 +103,7 @@ def factor(
 
     References
     ----------
-    .. [1] A. S. Alfa, J. Xue, Q. Ye, "Accurate computation of the smallest eigenvalue of a
-       diagonally dominant M-matrix", *Math. Comp.* 71 (2002) 217-236.
+    .. [1] Alfa et al. 2002.
 
     Examples
     --------

@@ -50,8 +50,7 @@ def tail_of(transform: Callable[[Complex], Complex], t: float) -> tuple[float, f
 
     References
     ----------
-    .. [1] J. Abate, W. Whitt, "A unified framework for numerically inverting Laplace transforms",
-       *INFORMS J. Comput.* 18 (2006) 408-421.
+    .. [1] Abate and Whitt 2006.
 
     Examples
     --------

@@ -87,8 +87,7 @@ def level_slopes(qbd: QBD, solution: QBDSolution) -> LevelSlopes:
 
     References
     ----------
-    .. [1] X.-R. Cao, H.-F. Chen, "Perturbation realization, potentials, and sensitivity analysis of
-       Markov processes", *IEEE Trans. Automatic Control* 42 (1997) 1382-1393.
+    .. [1] Cao and Chen 1997.
 
     Examples
     --------

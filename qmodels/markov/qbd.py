@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
@@ -51,8 +51,7 @@ class QBD(Record):
 
     References
     ----------
-    .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins University
-       Press 1981, ch. 3.
+    .. [1] Neuts 1981, ch. 3.
     """
 
     up: Sequence[Block]
@@ -73,7 +72,7 @@ class QBD(Record):
             )
         if not self._pack():
             for name, matrices in blocks.items():
-                object.__setattr__(self, name, tuple(_read_only(b, name, k) for k, b in enumerate(matrices)))
+                object.__setattr__(self, name, tuple(_kept(b, name, k) for k, b in enumerate(matrices)))
         sizes = [block.shape[0] for block in self.local]
         sizes.append(sizes[-1])
         for k, (n, above) in enumerate(pairwise(sizes)):
@@ -161,12 +160,9 @@ def solve_qbd(qbd: QBD, *, tol: float = 1e-18, max_steps: int = 64) -> QBDSoluti
     ----------
     .. [1] D. A. Bini, B. Meini, "On the solution of a nonlinear matrix equation arising in
        queueing problems", *SIAM J. Matrix Anal. Appl.* 17 (1996) 906-926.
-    .. [2] G. Latouche, V. Ramaswami, "A logarithmic reduction algorithm for quasi-birth-death
-       processes", *J. Appl. Probab.* 30 (1993) 650-674.
-    .. [3] A. S. Alfa, J. Xue, Q. Ye, "Accurate computation of the smallest eigenvalue of a
-       diagonally dominant M-matrix", *Math. Comp.* 71 (2002) 217-236.
-    .. [4] N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", *SIAM
-       Review* 53 (2011) 217-288.
+    .. [2] Latouche and Ramaswami 1993.
+    .. [3] Alfa et al. 2002.
+    .. [4] Halko et al. 2011.
 
     Examples
     --------
@@ -203,10 +199,7 @@ def _boundary_probabilities(qbd: QBD, levels: Levels) -> tuple[Array, ...]:
     highest = max(logs)
     weights = [math.exp(log - highest) for log in logs]
     total = math.fsum(weights[:-1]) + weights[-1] * tail_mass
-    boundary = tuple(pi * (w / total) for pi, w in zip(by_level, weights, strict=True))
-    for pi in boundary:
-        pi.setflags(write=False)
-    return boundary
+    return tuple(read_only(pi * (w / total)) for pi, w in zip(by_level, weights, strict=True))
 
 
 def _level_probabilities(qbd: QBD, levels: Levels, stay: Array) -> tuple[list[Array], list[float]]:
@@ -278,7 +271,7 @@ def _residual(qbd: QBD, levels: Levels, boundary: tuple[Array, ...]) -> float:
     return off / flow if flow > 0.0 else 0.0
 
 
-def _read_only(block: Block, name: str, k: int) -> Block:
+def _kept(block: Block, name: str, k: int) -> Block:
     if issparse(block):
         checked = checked_block(f"{name}[{k}]", block)
         # a caller who goes on with the matrix given must not change this one
@@ -292,8 +285,7 @@ def _read_only(block: Block, name: str, k: int) -> Block:
         raise ModelError(
             f"{name}[{k}] holds a negative or non-finite entry; give rates, the diagonal is derived"
         )
-    array.setflags(write=False)
-    return array
+    return read_only(array)
 
 
 def _cannot_change(block: Array) -> bool:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import in_range, real_vector, shaped, whole_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.markov.reduction import Levels
 from qmodels.words import named_values
@@ -71,17 +71,17 @@ class QBDSolution(Result):
     @cached_property
     def rate(self) -> Array:
         """R, (n, n), with pi_{k+1} = pi_k @ R for k >= b."""
-        return _read_only(self.levels.spread @ self.levels.climb)
+        return read_only(np.asarray(self.levels.spread @ self.levels.climb))
 
     @cached_property
     def first_passage(self) -> Array:
         """G, (n, n): phase in which the next lower level is entered, from each phase."""
-        return _read_only(self.levels.first_passage())
+        return read_only(self.levels.first_passage())
 
     @cached_property
     def tail(self) -> Array:
         """Total probability of the levels from b on, by phase."""
-        return _read_only(self.levels.total(self.boundary[-1]))
+        return read_only(self.levels.total(self.boundary[-1]))
 
     def mean_level(self) -> float:
         """Return the mean level: the mean number of jobs, when levels count jobs."""
@@ -215,17 +215,13 @@ class QBDSolution(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column per quantity."""
-        import pandas as pd
-
-        return pd.DataFrame([self.record()])
+        return data_frame([self.record()])
 
     def drawn(self) -> pd.DataFrame:
         """Return the probability of each level, to where one in a thousand is left or level 200."""
-        import pandas as pd
-
         levels = np.arange(201)
         shown = int(np.count_nonzero(np.asarray(self.sf(levels)) > 1e-3)) + 1
-        return pd.DataFrame({"level": levels[:shown], "probability": self.pmf(levels[:shown])})
+        return data_frame({"level": levels[:shown], "probability": self.pmf(levels[:shown])})
 
     def record(self) -> dict[str, Any]:
         """Return means, rates and accuracy; `pmf` has the probabilities."""
@@ -234,12 +230,7 @@ class QBDSolution(Result):
             "mean_excess": self.mean_excess(),
             "drift_ratio": self.drift_ratio,
             "decay_rate": self.decay_rate(),
-            "method": self.method,
-            "error_bound": self.error_bound,
-            "residual": self.residual,
-            "states": self.states,
-            "steps": self.steps,
-            "seconds": self.seconds,
+            **self._by_name("method", "error_bound", "residual", "states", "steps", "seconds"),
         }
 
     @cached_property
@@ -288,9 +279,3 @@ def _whole_numbers(levels: ArrayLike) -> NDArray[np.int64]:
     if numbers.size and (numbers.min() < 0 or numbers.max() > 2**62):
         raise ModelError(f"levels must be in 0..2**62, got {numbers.min()} to {numbers.max()}")
     return numbers.astype(np.int64)
-
-
-def _read_only(array: Array) -> Array:
-    result = np.asarray(array)
-    result.setflags(write=False)
-    return result

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from phasefit import absorption
 from phasefit.absorption import Chain
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import probability_vector, real_array, real_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
@@ -131,8 +131,7 @@ def transient(
 
     References
     ----------
-    .. [1] A. Jensen, "Markoff chains as an aid in the study of Markoff processes",
-       *Skand. Aktuarietidskr.* 36 (1953) 87-91.
+    .. [1] Jensen 1953.
 
     Examples
     --------
@@ -164,10 +163,8 @@ def transient(
         how = "uniformisation"
         if settled < when.max():
             how += " and steady state"
-    for array in (solution, when):
-        array.setflags(write=False)
     seconds = time.perf_counter() - started
-    return TransientSolution(when, solution, bound, how, steps, settled, seconds)
+    return TransientSolution(read_only(when), read_only(solution), bound, how, steps, settled, seconds)
 
 
 def _dense_probabilities(rates: csr_array, start: Array, times: Array) -> Array:

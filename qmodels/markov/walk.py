@@ -43,8 +43,7 @@ class Walk:
 
     References
     ----------
-    .. [1] A. Jensen, "Markoff chains as an aid in the study of Markoff processes",
-       *Skand. Aktuarietidskr.* 36 (1953) 87-91.
+    .. [1] Jensen 1953.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from scipy.special import gammainc, gammaincc, gammaln
 from phasefit import PhaseType, match_moments, mixture
 from phasefit.arrays import Array
 from phasefit.checks import whole_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import InfeasibleMomentsError, ModelError
 
 if TYPE_CHECKING:
@@ -75,12 +75,10 @@ class FlowEquivalent(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each moment and quantile, with its relative error."""
-        import pandas as pd
-
         names = [f"moment {k + 1}" for k in range(self.moment_errors.size)]
         names += [f"quantile {level:g}" for level in LEVELS]
         errors = np.concatenate([self.moment_errors, self.quantile_errors])
-        return pd.DataFrame({"quantity": names, "relative_error": errors})
+        return data_frame({"quantity": names, "relative_error": errors})
 
 
 def flow_equivalent(law: ExactLaw, moments: int = 3, *, quantiles: int = 0) -> FlowEquivalent:
@@ -119,8 +117,7 @@ def flow_equivalent(law: ExactLaw, moments: int = 3, *, quantiles: int = 0) -> F
 
     References
     ----------
-    .. [1] K. M. Chandy, U. Herzog, L. Woo, "Parametric analysis of queuing networks", *IBM J. Res.
-       Develop.* 19 (1), 1975.
+    .. [1] Chandy et al. 1975.
 
     Examples
     --------

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, eye_array, issparse, kron, kronsum
 
 from phasefit import MAP, PhaseType, convolve
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import one_of, real_array, share, whole_number
-from phasefit.records import Drawing, Record, Result
+from phasefit.records import Drawing, Record, Result, data_frame
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.markov import QBD, QBDSolution, solve_qbd
 from qmodels.markov.sparse_rates import Block
@@ -71,8 +71,7 @@ class ManyServerQueue(Record):
 
     References
     ----------
-    .. [1] M. S. Squillante, "Matrix-analytic methods in stochastic parallel-server scheduling
-       models", in *Advances in Matrix-Analytic Methods for Stochastic Models*, 1998.
+    .. [1] Squillante 1998.
 
     Examples
     --------
@@ -113,8 +112,7 @@ class ManyServerQueue(Record):
             speeds = real_array("speeds", self.speeds)
         if speeds.ndim != 1 or speeds.size == 0 or speeds.min() <= 0.0:
             raise ModelError(f"speeds must be positive and finite, one for each k = 1..c; got {speeds}")
-        speeds.setflags(write=False)
-        object.__setattr__(self, "speeds", speeds)
+        object.__setattr__(self, "speeds", read_only(speeds))
         object.__setattr__(self, "servers", speeds.size)
 
     @property
@@ -219,11 +217,8 @@ class ManyServerSolution(Result):
 
     References
     ----------
-    .. [1] B. Sengupta, "Markov processes whose steady state distribution is matrix-exponential
-       with an application to the GI/PH/1 queue", *Adv. Appl. Probab.* 21 (1989) 159-180.
-    .. [2] S. Asmussen, C. A. O'Cinneide, "Representations for matrix-geometric and
-       matrix-exponential steady-state distributions with applications to many-server queues",
-       *Stochastic Models* 14 (1998) 369-387.
+    .. [1] Sengupta 1989.
+    .. [2] Asmussen and O'Cinneide 1998.
 
     Examples
     --------
@@ -454,9 +449,7 @@ class ManyServerSolution(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column per quantity."""
-        import pandas as pd
-
-        return pd.DataFrame([self.record()])
+        return data_frame([self.record()])
 
     def drawn(self) -> pd.DataFrame:
         """Return the probability of each number of jobs in the system; see `QBDSolution.drawn`."""
@@ -464,15 +457,13 @@ class ManyServerSolution(Result):
 
     def record(self) -> dict[str, Any]:
         """Return means, probabilities and accuracy, times in seconds."""
-        names = ("mean_response", "mean_wait", "wait_probability", "mean_jobs", "mean_waiting")
-        about = ("method", "error_bound", "residual", "states", "seconds")
         return {
             "servers": int(self.queue._speeds.size),
             "arrival_rate": self.queue.arrival_rate,
             "capacity": self.queue.capacity,
-            **{name: getattr(self, name) for name in names},
+            **self._by_name("mean_response", "mean_wait", "wait_probability", "mean_jobs", "mean_waiting"),
             **self._of_the_data(),
-            **{name: getattr(self, name) for name in about},
+            **self._by_name("method", "error_bound", "residual", "states", "seconds"),
         }
 
     def _of_the_data(self) -> dict[str, float | str]:
@@ -524,8 +515,7 @@ def speed_scaled_queue(
 
     References
     ----------
-    .. [1] M. S. Squillante, "Matrix-analytic methods in stochastic parallel-server scheduling
-       models", in *Advances in Matrix-Analytic Methods for Stochastic Models*, 1998.
+    .. [1] Squillante 1998.
 
     Examples
     --------
@@ -599,7 +589,7 @@ def queue_chain(arrivals: MAP, centre: Centre, followed: Array) -> QBD:
     for block in (*up, *local, *down):  # nobody else has them: the chain need not copy them
         for each in (block.data,) if issparse(block) else (block, block.base):
             if each is not None:
-                each.setflags(write=False)
+                read_only(each)
     return QBD(up, local, down)
 
 

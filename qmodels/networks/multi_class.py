@@ -13,7 +13,7 @@ import numpy as np
 from phasefit import PhaseType, mixture
 from phasefit.arrays import Array
 from phasefit.checks import check_fields, one_of, whole_number
-from phasefit.records import Drawing, Record, Result
+from phasefit.records import Drawing, Record, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.memory import (
     FEWER_STATES,
@@ -93,8 +93,7 @@ class MultiClassNetwork(Record):
 
     References
     ----------
-    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks
-       of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
+    .. [1] Baskett et al. 1975.
 
     Examples
     --------
@@ -170,12 +169,9 @@ class MultiClassNetwork(Record):
 
         References
         ----------
-        .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed
-           networks of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
-        .. [2] J. P. Buzen, "Computational algorithms for closed queueing networks with exponential
-           servers", *Commun. ACM* 16 (1973) 527-531.
-        .. [3] M. Reiser, S. S. Lavenberg, "Mean-value analysis of closed multichain queuing
-           networks", *J. ACM* 27 (1980) 313-322.
+        .. [1] Baskett et al. 1975.
+        .. [2] Buzen 1973.
+        .. [3] Reiser and Lavenberg 1980.
         """
         one_of("method", method, METHODS)
         limit, started = memory_limit(memory), time.perf_counter()
@@ -320,16 +316,11 @@ class MultiClassSolution(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each class."""
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {
                 "class": [c.name or str(k) for k, c in enumerate(self.network.classes)],
                 "population": [c.population for c in self.network.classes],
-                "throughput": self.throughput,
-                "mean_at_disk": self.mean_at_disk,
-                "mean_at_delay": self.mean_at_delay,
-                "mean_sojourn": self.mean_sojourn,
+                **self._by_name("throughput", "mean_at_disk", "mean_at_delay", "mean_sojourn"),
             }
         )
 

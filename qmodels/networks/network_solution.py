@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from phasefit.arrays import Array
-from phasefit.records import Drawing, Record, Result
+from phasefit.records import Drawing, Record, Result, data_frame
 from qmodels.networks.stations import CustomerClass, Station
 
 if TYPE_CHECKING:
@@ -52,8 +52,6 @@ class NetworkSolution(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each class and station that it visits."""
-        import pandas as pd
-
         names = [c.name or str(r) for r, c in enumerate(self.classes)]
         residence, used = self.residence, self.utilisation
         rows = [
@@ -70,7 +68,7 @@ class NetworkSolution(Result):
             for k, station in enumerate(self.stations)
             if self.demands[r, k] > 0.0
         ]
-        return pd.DataFrame(rows)
+        return data_frame(rows)
 
     def table(self) -> str:
         """Return a line of text for each class, then one for each station."""

@@ -189,20 +189,42 @@ def sharing_centre(law: PhaseType, jobs: int, speeds: Array) -> Centre:
     speeds : (jobs + 1,) ndarray
         Speed of each job while there are k.
     """
-    ways = Occupancies.of(jobs, law.order)
-    speed = np.repeat(speeds, np.diff(ways.starts))
+    ways, m = Occupancies.of(jobs, law.order), law.order
+    speed = np.broadcast_to(np.repeat(speeds, np.diff(ways.starts))[:, None], (int(ways.starts[-1]), m))
+    alpha, exits = (np.broadcast_to(x, (jobs + 1, m)) for x in (law.alpha, law.exit))
+    return staged_centre(ways, alpha, np.broadcast_to(law.jumps, (jobs + 1, m, m)), exits, speed)
+
+
+def staged_centre(ways: Occupancies, alpha: Array, jumps: Array, exits: Array, speeds: Array) -> Centre:
+    """Return the centre of 0..c jobs that are counted by their stage, of m stages.
+
+    Parameters
+    ----------
+    ways : Occupancies
+        The counts, numbered by the jobs there.
+    alpha : (c + 1, m) ndarray
+        Where a job begins that is the k-th there.
+    jumps : (c + 1, m, m) ndarray
+        Rates from stage to stage while k are there.
+    exits : (c + 1, m) ndarray
+        Rates of ends while k are there.
+    speeds : (states, m) ndarray
+        What the rates of a job in each stage are multiplied with.
+    """
     local, leave, enter = Entries(), Entries(), Entries()
-    moves = law.jumps
-    for a in range(law.order):
+    jobs = np.repeat(np.arange(ways.starts.size - 1), np.diff(ways.starts))
+    for a in range(alpha.shape[1]):
         here = np.flatnonzero(ways.counts[:, a])
-        served, without = ways.counts[here, a] * speed[here], ways.fewer[here, a]
-        for b in np.flatnonzero(moves[a]):
-            local.add(here, ways.more[without, b], served * moves[a, b])
-        if law.exit[a] > 0.0:
-            leave.add(here, without, served * law.exit[a])
-        if law.alpha[a] > 0.0:
+        k, without = jobs[here], ways.fewer[here, a]
+        served = ways.counts[here, a] * speeds[here, a]
+        for b in np.flatnonzero(jumps[:, a].max(axis=0)).tolist():
+            if b != a:
+                local.add(here, ways.more[without, b], served * jumps[k, a, b])
+        if exits[:, a].max() > 0.0:
+            leave.add(here, without, served * exits[k, a])
+        if alpha[:, a].max() > 0.0:
             room = np.flatnonzero(ways.more[:, a] >= 0)
-            enter.add(room, ways.more[room, a], np.full(room.size, law.alpha[a]))
+            enter.add(room, ways.more[room, a], alpha[jobs[room] + 1, a])
     n = int(ways.starts[-1])
     return Centre(ways.starts, local.matrix(n), leave.matrix(n), enter.matrix(n))
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
 
@@ -50,8 +50,7 @@ def disk_group_throughput(cpu: float, io: float, jobs: Sequence[int]) -> float:
 
     References
     ----------
-    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed
-       networks of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
+    .. [1] Baskett et al. 1975.
 
     Examples
     --------
@@ -120,8 +119,7 @@ def machine_repair(think: float, service: float, jobs: int, servers: int = 1) ->
 
     References
     ----------
-    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed
-       networks of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
+    .. [1] Baskett et al. 1975.
 
     Examples
     --------
@@ -165,9 +163,7 @@ def repair_law(think: float, service: float, jobs: int, speed: float) -> Array:
 def _away_over_speed(jobs: int, speed: float) -> Array:
     """With 0, 1, ..., `jobs` - 1 at the centre: jobs away over the speed with one more there."""
     below = np.arange(jobs)
-    found = (jobs - below) / np.minimum(below + 1, speed)
-    found.setflags(write=False)
-    return np.asarray(found)
+    return read_only(np.asarray((jobs - below) / np.minimum(below + 1, speed)))
 
 
 def _log_normaliser(cpu: float, io: float, jobs: tuple[int, ...]) -> float:
@@ -194,8 +190,7 @@ def _log_power(cpu: float, io: float, held: int, partitions: int) -> Array:
     else:
         j = np.arange(held + 1)
         found = (held - j) * np.log(cpu) + j * np.log(io) - log_factorials(held)
-    found.setflags(write=False)
-    return np.asarray(found)
+    return read_only(np.asarray(found))
 
 
 def birth_death_weights(climb: Array) -> Array:

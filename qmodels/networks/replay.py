@@ -104,11 +104,7 @@ class FitError(Record):
             "low": known(self.low),
             "high": known(self.high),
             "error": known(self.error),
-            "jobs": self.jobs,
-            "source": self.source,
-            "confidence": self.confidence,
-            "described": self.described,
-            "interval_of": self.interval_of,
+            **self._by_name("jobs", "source", "confidence", "described", "interval_of"),
         }
 
     def __str__(self) -> str:

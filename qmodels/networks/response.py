@@ -89,9 +89,7 @@ def response_law(
 
     References
     ----------
-    .. [1] S. Asmussen, C. A. O'Cinneide, "Representations for matrix-geometric and
-       matrix-exponential steady-state distributions with applications to many-server queues",
-       *Stochastic Models* 14 (1998) 369-387.
+    .. [1] Asmussen and O'Cinneide 1998.
 
     Examples
     --------

@@ -50,8 +50,7 @@ def shared_node_paces(cpu: ArrayLike, disk: ArrayLike) -> Array:
 
     References
     ----------
-    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks
-       of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
+    .. [1] Baskett et al. 1975.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csc_array, csr_array
 
 from phasefit import PhaseType, absorption
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import (
     ROUNDING,
     at_times,
@@ -60,8 +60,7 @@ class SojournLaw(Law):
 
     References
     ----------
-    .. [1] A. Jensen, "Markoff chains as an aid in the study of Markoff processes",
-       *Skand. Aktuarietidskr.* 36 (1953) 87-91.
+    .. [1] Jensen 1953.
 
     Examples
     --------
@@ -98,12 +97,11 @@ class SojournLaw(Law):
         if not reaches_end(self._rates_by_target, ends):
             raise ModelError("some state cannot reach the end; give it, or where it leads, an end")
         for array in (start, ends, rates.data):
-            array.flags.writeable = False
+            read_only(array)
 
     def record(self) -> dict[str, Any]:
         """Order and moments, in seconds; the chain is too large to be told."""
-        names = ("order", "mean", "std", "scv", "error_bound")
-        return {"unit": "s"} | {name: getattr(self, name) for name in names}
+        return {"unit": "s"} | self._by_name("order", "mean", "std", "scv", "error_bound")
 
     def __repr__(self) -> str:
         return f"SojournLaw(order={self.order}, mean={self.mean:.6g}, scv={self.scv:.6g})"

@@ -11,9 +11,9 @@ import numpy as np
 from scipy.special import gammaln
 
 from phasefit import PhaseType, absorption
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import whole_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.memory import FEWER_STATES, check_memory, memory_limit
 from qmodels.networks import tagged
@@ -132,7 +132,6 @@ class ClosedSolution(Result):
         busy = float(pmf @ np.minimum(at_disk, min(network.servers, pmf.size)))
         disk, delay = float(pmf @ at_disk), float(pmf @ at_disk[::-1])
         ways = Throughputs(delay / network.delay.mean, busy / network.disk.mean, flow)
-        pmf.flags.writeable = False
         return cls(
             network=network,
             throughput=flow,
@@ -140,7 +139,7 @@ class ClosedSolution(Result):
             mean_at_delay=delay,
             mean_sojourn=disk / flow if sojourn is None else sojourn,
             utilisation=busy / network.servers,
-            disk_pmf=pmf,
+            disk_pmf=read_only(pmf),
             throughputs=ways,
             method=method,
             residual=residual,
@@ -256,9 +255,7 @@ class ClosedSolution(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column per quantity."""
-        import pandas as pd
-
-        return pd.DataFrame([self._quantities()])
+        return data_frame([self._quantities()])
 
     def record(self) -> dict[str, Any]:
         """Return means, the law of the jobs at the disk, and accuracy."""
@@ -266,9 +263,7 @@ class ClosedSolution(Result):
 
     def drawn(self) -> pd.DataFrame:
         """Return the probability of each number of jobs at the disk."""
-        import pandas as pd
-
-        return pd.DataFrame({"jobs": range(self.disk_pmf.size), "probability": self.disk_pmf})
+        return data_frame({"jobs": range(self.disk_pmf.size), "probability": self.disk_pmf})
 
     def _quantities(self) -> dict[str, object]:
         model = self.network
@@ -276,16 +271,8 @@ class ClosedSolution(Result):
             "population": model.population,
             "discipline": model.discipline,
             "servers": model.servers,
-            "throughput": self.throughput,
-            "mean_at_disk": self.mean_at_disk,
-            "mean_at_delay": self.mean_at_delay,
-            "mean_sojourn": self.mean_sojourn,
-            "utilisation": self.utilisation,
-            "method": self.method,
-            "residual": self.residual,
-            "error_bound": self.error_bound,
-            "states": self.states,
-            "seconds": self.seconds,
+            **self._by_name("throughput", "mean_at_disk", "mean_at_delay", "mean_sojourn", "utilisation"),
+            **self._by_name("method", "residual", "error_bound", "states", "seconds"),
         }
 
 

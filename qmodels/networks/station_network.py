@@ -51,8 +51,7 @@ class QueueingNetwork(Record):
 
     References
     ----------
-    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks
-       of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
+    .. [1] Baskett et al. 1975.
 
     Examples
     --------
@@ -164,10 +163,8 @@ class QueueingNetwork(Record):
 
         References
         ----------
-        .. [1] M. Reiser, S. S. Lavenberg, "Mean-value analysis of closed multichain queuing
-           networks", *J. ACM* 27 (1980) 313-322.
-        .. [2] J. P. Buzen, "Computational algorithms for closed queueing networks with exponential
-           servers", *Commun. ACM* 16 (1973) 527-531.
+        .. [1] Reiser and Lavenberg 1980.
+        .. [2] Buzen 1973.
         .. [3] K. M. Chandy, D. Neuse, "Linearizer: a heuristic algorithm for queueing network models
            of computing systems", *Commun. ACM* 25 (1982) 126-134.
         .. [4] A. Seidmann, P. J. Schweitzer, S. Shalev-Oren, "Computerized closed queueing network
@@ -439,8 +436,7 @@ def flow_equivalent_station(network: QueueingNetwork, name: str, most: int) -> t
 
     References
     ----------
-    .. [1] K. M. Chandy, U. Herzog, L. Woo, "Parametric analysis of queuing networks", *IBM J. Res.
-       Dev.* 19 (1975) 36-42.
+    .. [1] Chandy et al. 1975.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import check_fields, named, one_of, positive_vector, real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
@@ -59,9 +59,7 @@ class Station(Record):
         if self.speeds is not None:
             if self.servers != 1 or self.discipline == "delay":
                 raise ModelError(f"station {self.name}: give speeds, servers or a delay, one of the three")
-            speeds = positive_vector("speeds", self.speeds)
-            speeds.setflags(write=False)
-            object.__setattr__(self, "speeds", speeds)
+            object.__setattr__(self, "speeds", read_only(positive_vector("speeds", self.speeds)))
         elif self.discipline == "delay" and self.servers != 1:
             raise ModelError(
                 f"station {self.name}: a delay has a server for each customer; leave servers out"

@@ -71,8 +71,7 @@ class ClosedNetwork(Record):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.2.
+    .. [1] Rosti et al. 1998, sec. 3.2.
 
     Examples
     --------

@@ -104,11 +104,8 @@ def waiting_rates(chain: QBDSolution, busy: tuple[Array, Array], process: MAP) -
 
     References
     ----------
-    .. [1] B. Sengupta, "Markov processes whose steady state distribution is matrix-exponential
-       with an application to the GI/PH/1 queue", *Adv. Appl. Probab.* 21 (1989) 159-180.
-    .. [2] S. Asmussen, C. A. O'Cinneide, "Representations for matrix-geometric and
-       matrix-exponential steady-state distributions with applications to many-server queues",
-       *Stochastic Models* 14 (1998) 369-387.
+    .. [1] Sengupta 1989.
+    .. [2] Asmussen and O'Cinneide 1998.
     .. [3] B. Sengupta, "The semi-Markovian queue: theory and applications", *Stochastic Models*
        6 (1990) 383-413.
     """

@@ -73,8 +73,7 @@ def signature(program: Signed, *, ax: Axes | None = None) -> Axes:
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, section 2.1, figure 2(b).
+    .. [1] Rosti et al. 1998, section 2.1, figure 2(b).
 
     Examples
     --------
@@ -151,9 +150,7 @@ def execution_diagram(run: Any, *, p: float = 1.0, d: float = 1.0, ax: Axes | No
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, figures 1, 2(a), 4
-       and 5.
+    .. [1] Rosti et al. 1998, figures 1, 2(a), 4 and 5.
 
     Examples
     --------

@@ -35,8 +35,7 @@ def response_curves(
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, figures 6 and 7.
+    .. [1] Rosti et al. 1998, figures 6 and 7.
 
     Examples
     --------

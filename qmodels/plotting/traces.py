@@ -88,8 +88,7 @@ def trace_diagram(trace: Traced, *, bursts: Any = None, ax: Axes | None = None) 
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, figure 1.
+    .. [1] Rosti et al. 1998, figure 1.
 
     Examples
     --------

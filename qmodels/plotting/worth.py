@@ -74,8 +74,7 @@ def efficiency_contours(
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, section 2.4.
+    .. [1] Rosti et al. 1998, section 2.4.
 
     Examples
     --------

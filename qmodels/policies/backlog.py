@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from phasefit.arrays import Array
 from phasefit.checks import real_vector, whole_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.markov import transient
 from qmodels.markov.descent import Descent
@@ -96,10 +96,8 @@ class Backlog(Result):
             Columns time, mean_jobs (in the system) and mean_wait (seconds until the start, of a job
             that comes at that time).
         """
-        import pandas as pd
-
         when = np.linspace(0.0, 2.0 * self.mean, _TIMES) if times is None else real_vector("times", times)
-        return pd.DataFrame({"time": when, **_on_the_way(self.solved, self.jobs, when)})
+        return data_frame({"time": when, **_on_the_way(self.solved, self.jobs, when)})
 
     def to_frame(self) -> pd.DataFrame:
         """Return the table of `over_time`."""
@@ -121,11 +119,7 @@ class Backlog(Result):
         """Return mean, standard deviation and percentiles in seconds."""
         shares = (0.05, 0.5, 0.95)
         return {
-            "policy": self.policy,
-            "jobs": self.jobs,
-            "arrival_rate": self.arrival_rate,
-            "mean": self.mean,
-            "std": self.std,
+            **self._by_name("policy", "jobs", "arrival_rate", "mean", "std"),
             "percentiles": {f"{q:g}": float(self.percentile(q)) for q in shares},
             "method": self.method,
         }
@@ -165,8 +159,7 @@ def backlog_of(solved: SolvedQueue, jobs: int) -> Backlog:
 
     References
     ----------
-    .. [1] J. Abate, W. Whitt, "A unified framework for numerically inverting Laplace transforms",
-       *INFORMS J. Comput.* 18 (2006) 408-421.
+    .. [1] Abate and Whitt 2006.
 
     Examples
     --------

@@ -11,10 +11,11 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from phasefit.checks import whole_number
-from phasefit.records import Drawing, Record, Result
+from phasefit.records import Drawing, Record, Result, data_frame
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.networks import disk_group_throughput
 from qmodels.policies.system import Arrangement, System, Workload, whole_sizes
@@ -25,7 +26,6 @@ from qmodels.words import plural
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 #: Allotments times different phases that are compared for the unit of load: some seconds.
 _MOST_COMPARED: Final = 40_000_000
@@ -49,9 +49,7 @@ class RunningJobs(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each number of running jobs."""
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {
                 "running": np.arange(1, self.throughput.size + 1),
                 "throughput": self.throughput,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.policies.base import (
     AbstractPolicy,
@@ -25,8 +25,6 @@ from qmodels.policies.system import Arrangement, System, spread
 from qmodels.programs import AbstractProgram
 from qmodels.programs.model import parts
 from qmodels.programs.side_by_side import times_unlike
-
-Array = NDArray[np.float64]
 
 
 @register
@@ -60,8 +58,7 @@ class DynamicPartitioning(AbstractPolicy):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.4.
+    .. [1] Rosti et al. 1998, sec. 3.4.
 
     Examples
     --------

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit.checks import one_of, real_number, real_vector, share
-from phasefit.records import Result
+from phasefit.records import Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.networks.replay import FitError
 from qmodels.policies.backlog import Backlog, backlog_of
@@ -289,9 +289,7 @@ class Prediction(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row with a column per quantity."""
-        import pandas as pd
-
-        return pd.DataFrame([self.record()])
+        return data_frame([self.record()])
 
     def plot(self, ax: Any = None) -> Any:
         """Draw P(response > t); of a model that does not follow single jobs, the jobs' number."""
@@ -309,7 +307,7 @@ class Prediction(Result):
 
     def record(self) -> dict[str, Any]:
         """Every quantity by its name; the queue itself is in `solved`."""
-        known = {name: getattr(self, name) for name in self._shown()}
+        known = self._by_name(*self._shown())
         stated = {"stated_error": self.recorded_error(), "doubts": "; ".join(self.doubts)}
         return known | stated | self._of_the_data
 
@@ -400,8 +398,7 @@ def predict(
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, secs. 3.2-3.5.
+    .. [1] Rosti et al. 1998, secs. 3.2-3.5.
 
     Examples
     --------

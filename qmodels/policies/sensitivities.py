@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from phasefit import PhaseType, match_moments
-from phasefit.records import Drawing, Record, Result
+from phasefit.records import Drawing, Record, Result, data_frame
 from qmodels.errors import InfeasibleMomentsError, ModelError, UnstableError
 from qmodels.markov import QBD, solve_qbd
 from qmodels.markov.level_slopes import level_slopes
@@ -95,9 +95,7 @@ class Sensitivities(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each change."""
-        import pandas as pd
-
-        return pd.DataFrame([row.record() for row in self.rows])
+        return data_frame([row.record() for row in self.rows])
 
     def table(self) -> str:
         """Return the changes and their effects, one to a line, and of which jobs they are."""
@@ -137,8 +135,7 @@ def sensitivities_of(solved: SolvedQueue) -> Sensitivities:
 
     References
     ----------
-    .. [1] X.-R. Cao, H.-F. Chen, "Perturbation realization, potentials, and sensitivity analysis of
-       Markov processes", *IEEE Trans. Automatic Control* 42 (1997) 1382-1393.
+    .. [1] Cao and Chen 1997.
 
     Examples
     --------

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from qmodels.policies.base import (
@@ -25,8 +25,6 @@ from qmodels.policies.base import (
 )
 from qmodels.policies.system import Arrangement, System, spread
 from qmodels.programs import AbstractProgram
-
-Array = NDArray[np.float64]
 
 
 @register
@@ -59,8 +57,7 @@ class SpaceSharing(AbstractPolicy):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.3.
+    .. [1] Rosti et al. 1998, sec. 3.3.
 
     Examples
     --------

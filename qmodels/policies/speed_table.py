@@ -6,16 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array, read_only
 from phasefit.checks import positive_vector, real_array, real_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +51,7 @@ class SpeedTable(Result):
 
     References
     ----------
-    .. [1] K. M. Chandy, U. Herzog, L. Woo, "Parametric analysis of queuing networks", *IBM J. Res.
-       Develop.* 19 (1), 1975.
+    .. [1] Chandy et al. 1975.
 
     Examples
     --------
@@ -71,16 +69,13 @@ class SpeedTable(Result):
     frozen: Array | None = None
 
     def __post_init__(self) -> None:
-        speeds = positive_vector("throughput", self.throughput)
-        speeds.flags.writeable = False
+        speeds = read_only(positive_vector("throughput", self.throughput))
         object.__setattr__(self, "throughput", speeds)
         if not isinstance(self.source, str):
             raise ModelError(f"source must be a text, got {self.source!r:.60}")
         object.__setattr__(self, "degrees_of_freedom", _freedom(self.degrees_of_freedom, speeds))
         if self.frozen is not None:
-            found = positive_vector("frozen", self.frozen)
-            found.flags.writeable = False
-            object.__setattr__(self, "frozen", found)
+            object.__setattr__(self, "frozen", read_only(positive_vector("frozen", self.frozen)))
         if self.covariance is None:
             return
         spread = real_array("covariance", self.covariance).copy()
@@ -94,8 +89,7 @@ class SpeedTable(Result):
             raise ModelError("covariance must be symmetric")
         if scale > 0.0 and np.linalg.eigvalsh(spread).min() < -1e-9 * scale:
             raise ModelError("covariance must have no negative eigenvalue")
-        spread.flags.writeable = False
-        object.__setattr__(self, "covariance", spread)
+        object.__setattr__(self, "covariance", read_only(spread))
 
     @classmethod
     def of_runs(cls, runs: ArrayLike, source: str = "") -> SpeedTable:
@@ -187,8 +181,6 @@ class SpeedTable(Result):
 
     def to_frame(self, confidence: float = 0.95) -> pd.DataFrame:
         """One row for each number of running jobs: its throughput and interval."""
-        import pandas as pd
-
         half = self.half_widths(confidence)
         columns = {
             "running": np.arange(1, self.max_running + 1),
@@ -196,7 +188,7 @@ class SpeedTable(Result):
             "low": self.throughput - half,
             "high": self.throughput + half,
         }
-        return pd.DataFrame(columns)
+        return data_frame(columns)
 
 
 def _freedom(given: ArrayLike, speeds: Array) -> float | Array:
@@ -210,8 +202,7 @@ def _freedom(given: ArrayLike, speeds: Array) -> float | Array:
             f"degrees_of_freedom must be a number >= 1, or one for each of {speeds.size} "
             f"throughputs; got {given!r:.60}"
         )
-    free.flags.writeable = False
-    return free
+    return read_only(free)
 
 
 def _student(free: ArrayLike, confidence: float) -> Array:

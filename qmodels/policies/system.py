@@ -45,8 +45,7 @@ class System(Record):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.1.
+    .. [1] Rosti et al. 1998, sec. 3.1.
 
     Examples
     --------
@@ -130,8 +129,7 @@ class Workload(ByValue, Record):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, secs. 2.4 and 3.1.
+    .. [1] Rosti et al. 1998, secs. 2.4 and 3.1.
 
     Examples
     --------
@@ -370,6 +368,16 @@ class Arrangement(Record):
     def private(self) -> bool:
         """Whether no two jobs ever share a disk partition."""
         return all(sum(slots) * self.multiprogramming <= 1 for slots in self.slots)
+
+    @property
+    def disks_in_turn(self) -> bool:
+        """Whether jobs share disk partitions, and those serve them one after the other."""
+        return self.system.disk_discipline != "ps" and not self.private
+
+    @property
+    def unequal_sizes(self) -> bool:
+        """Whether sizes of processor partitions were given that are not all the same."""
+        return len(set(self.sizes or ())) > 1
 
     @property
     def one_job_each(self) -> bool:

@@ -66,9 +66,8 @@ class TimeSharing(AbstractPolicy):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.5. The cap of
-       M min(K_P, K_D) jobs printed there contradicts its section 4.2; see docs/design.md.
+    .. [1] Rosti et al. 1998, sec. 3.5. The cap of M min(K_P, K_D) jobs printed there contradicts its
+       section 4.2; see docs/design.md.
 
     Examples
     --------

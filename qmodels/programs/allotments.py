@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from phasefit.arrays import Array
 from phasefit.checks import instance_of, real_vector
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.laws import checked_point
 from qmodels.programs.model import AbstractProgram
@@ -76,10 +76,8 @@ class AllotmentPath(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per budget; mean_time in seconds."""
-        import pandas as pd
-
         names = [f.name for f in fields(PricedAllotment)]
-        return pd.DataFrame([[getattr(x, n) for n in names] for x in self.steps], columns=names)
+        return data_frame([[getattr(x, n) for n in names] for x in self.steps], columns=names)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the path on matplotlib Axes; see `qmodels.plotting.allotment_path`."""
@@ -108,9 +106,7 @@ class MarginalValue(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column per quantity."""
-        import pandas as pd
-
-        return pd.DataFrame([{f.name: getattr(self, f.name) for f in fields(self)}])
+        return data_frame([{f.name: getattr(self, f.name) for f in fields(self)}])
 
 
 def best_allotment(

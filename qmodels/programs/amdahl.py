@@ -162,10 +162,8 @@ def law_form(number: str) -> Form:
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sections 2.1 to 2.3.
-    .. [2] G. M. Amdahl, "Validity of the single processor approach to achieving large scale
-       computing capabilities", *AFIPS Conf. Proc.* 30 (1967) 483-485.
+    .. [1] Rosti et al. 1998, sections 2.1 to 2.3.
+    .. [2] Amdahl 1967.
 
     Examples
     --------

@@ -11,7 +11,7 @@ import numpy as np
 
 from phasefit.arrays import Array
 from phasefit.checks import share, suggestion
-from phasefit.records import Record, Result
+from phasefit.records import Record, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.programs.releases import MeasuredRuns, matched_programs, with_common_phases
 from qmodels.programs.scaling import fit_runs
@@ -120,11 +120,7 @@ class Change(Record):
         """Return plain values, for JSON."""
         low, high = self.interval
         return {
-            "program": self.program,
-            "part": self.part,
-            "processors": self.processors,
-            "disks": self.disks,
-            "ratio": self.ratio,
+            **self._by_name("program", "part", "processors", "disks", "ratio"),
             "low": low,
             "high": high,
             "level": self.level,
@@ -249,9 +245,7 @@ class Comparison(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each change."""
-        import pandas as pd
-
-        return pd.DataFrame([one.record() for one in self.changes])
+        return data_frame([one.record() for one in self.changes])
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the ratios with their intervals; see `qmodels.plotting.changes`."""

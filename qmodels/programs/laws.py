@@ -142,8 +142,7 @@ def parse_law(text: str) -> ScalingLaw:
 
     References
     ----------
-    .. [1] G. M. Amdahl, "Validity of the single processor approach to achieving large scale
-       computing capabilities", *AFIPS Conf. Proc.* 30 (1967) 483-485.
+    .. [1] Amdahl 1967.
 
     Examples
     --------

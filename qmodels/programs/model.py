@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import instance_of, real_array
-from phasefit.records import Drawing, Record, Result, short_text
+from phasefit.records import Drawing, Record, Result, data_frame, short_text
 from qmodels.errors import ModelError
 from qmodels.programs.laws import checked_point
 from qmodels.programs.phases import (
@@ -81,8 +81,7 @@ class Signature(Result):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.1, figure 2.
+    .. [1] Rosti et al. 1998, sec. 2.1, figure 2.
     """
 
     drawing = Drawing("phase", "io_fraction")
@@ -92,9 +91,7 @@ class Signature(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each phase: where it begins, how long it is, its share of I/O."""
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {
                 "phase": np.arange(1, self.io_fraction.size + 1),
                 "begins": self.boundaries[:-1],
@@ -105,9 +102,7 @@ class Signature(Result):
 
     def __post_init__(self) -> None:
         for name in ("boundaries", "io_fraction"):
-            array = real_array(name, getattr(self, name))
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, read_only(real_array(name, getattr(self, name))))
         if self.io_fraction.ndim != 1 or self.boundaries.shape != (self.io_fraction.size + 1,):
             raise ModelError(
                 f"{self.io_fraction.shape} fractions need one boundary more, "
@@ -144,10 +139,8 @@ class AbstractProgram(Result, abc.ABC):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each phase on one processor and one disk: mean seconds of its bursts."""
-        import pandas as pd
-
         io, cpu = self.phase_times(1.0, 1.0)
-        return pd.DataFrame({"phase": np.arange(1, io.size + 1), "io": io, "cpu": cpu})
+        return data_frame({"phase": np.arange(1, io.size + 1), "io": io, "cpu": cpu})
 
     @property
     @abc.abstractmethod
@@ -309,8 +302,7 @@ class Program(ByValue, _ProgramOfSums):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, equations (1) to (3).
+    .. [1] Rosti et al. 1998, equations (1) to (3).
 
     Examples
     --------
@@ -516,8 +508,7 @@ class WorkloadMix(ByValue, _ProgramOfSums):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.4.
+    .. [1] Rosti et al. 1998, sec. 2.4.
 
     Examples
     --------
@@ -542,10 +533,8 @@ class WorkloadMix(ByValue, _ProgramOfSums):
                 f"they go from {weights.min():.6g} to {weights.max():.6g}"
             )
         instance_of("name", self.name, str, "text")
-        weights = weights / weights.sum()
-        weights.flags.writeable = False
         object.__setattr__(self, "programs", programs)
-        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "weights", read_only(weights / weights.sum()))
 
     def __repr__(self) -> str:
         return self._summary_fields()
@@ -639,6 +628,4 @@ def _checked_pmf(probabilities: Any) -> Array:
             f"phase_count must be probabilities that sum to 1; the least is {p.min():.6g}, "
             f"the sum {p.sum():.12g}"
         )
-    pmf = np.asarray(p / p.sum())
-    pmf.flags.writeable = False
-    return pmf
+    return read_only(np.asarray(p / p.sum()))

@@ -88,8 +88,7 @@ class Burst(ByValue, Record):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, equation (1).
+    .. [1] Rosti et al. 1998, equation (1).
 
     Examples
     --------
@@ -139,10 +138,9 @@ class Burst(ByValue, Record):
             "paired": self.paired,
         }
         parts = ("seconds", "sequential", "per_processor")
-        laws = {name: getattr(self, name) for name in parts}
         return fields | {
             f"law_of_{name}": value
-            for name, value in laws.items()
+            for name, value in self._by_name(*parts).items()
             if not isinstance(value, (int, float, np.number))
         }
 
@@ -405,8 +403,7 @@ class Phase(ByValue, Record):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.1.
+    .. [1] Rosti et al. 1998, sec. 2.1.
 
     Examples
     --------
@@ -470,8 +467,7 @@ class WorkingSet(ByValue, Record):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.1.
+    .. [1] Rosti et al. 1998, sec. 2.1.
 
     Examples
     --------

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
 from qmodels.words import cut
@@ -71,7 +71,7 @@ class ByValue:
         self.__dict__.update(state)
         for value in state.values():
             if isinstance(value, np.ndarray):  # copies made by pickle can be written
-                value.flags.writeable = False
+                read_only(value)
 
     @property
     def _value(self) -> tuple[Hashable, ...]:
@@ -199,9 +199,7 @@ def kept(name: str, quantity: Quantity) -> Quantity:
     """
     mean_of(quantity, name)
     if _is_sample(quantity) and not _is_number(quantity):
-        sample = _sample(name, quantity).copy()
-        sample.flags.writeable = False
-        return sample
+        return read_only(_sample(name, quantity).copy())
     return quantity
 
 

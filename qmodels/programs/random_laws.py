@@ -69,8 +69,7 @@ class RandomLaw(ByValue, Record):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, section 2.1.
+    .. [1] Rosti et al. 1998, section 2.1.
 
     Examples
     --------

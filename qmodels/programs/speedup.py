@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.checks import check_fields, instance_of, one_of, real_array
-from phasefit.records import MOST_COLUMNS, MOST_ROWS, Result, brief, html_table
+from phasefit.records import MOST_COLUMNS, MOST_ROWS, Result, brief, data_frame, html_table
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.laws import MOST_UNITS, checked_point
 from qmodels.programs.model import AbstractProgram, Program, WorkloadMix
@@ -79,8 +79,7 @@ class SpeedupSurface(Result):
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, equation (4) and what follows it.
+    .. [1] Rosti et al. 1998, equation (4) and what follows it.
     """
 
     processors: Array
@@ -94,7 +93,7 @@ class SpeedupSurface(Result):
     def __post_init__(self) -> None:
         object.__setattr__(self, "base", _checked_base(self.base))
         check_fields(self, _checked_axis, "processors", "disks")
-        times = _read_only(real_array("mean_time", self.mean_time))
+        times = read_only(real_array("mean_time", self.mean_time))
         if times.shape != (self.processors.size, self.disks.size):
             raise ModelError(
                 f"{self.processors.size} processors and {self.disks.size} disks need "
@@ -186,16 +185,8 @@ class SpeedupSurface(Result):
 
     def record(self) -> dict[str, Any]:
         """Return axes, mean times in seconds and speedups, as tables with a row for each processors."""
-        return {
-            "name": self.name,
-            "method": self.method,
-            "reference": self.reference,
-            "base": self.base,
-            "processors": self.processors,
-            "disks": self.disks,
-            "mean_time": self.mean_time,
-            "speedup": self.speedup,
-        }
+        tables = ("processors", "disks", "mean_time", "speedup")
+        return self._by_name("name", "method", "reference", "base", *tables)
 
     def _repr_html_(self) -> str:
         """Speedups with processors down and disks across, as many as can be looked at."""
@@ -279,10 +270,8 @@ class SpeedupSurface(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per allotment, with mean_time in seconds, speedup and the rest."""
-        import pandas as pd
-
         p, d = np.meshgrid(self.processors, self.disks, indexing="ij")
-        return pd.DataFrame(
+        return data_frame(
             {
                 "processors": p.ravel(),
                 "disks": d.ravel(),
@@ -373,8 +362,7 @@ def speedup_surface(
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, section 2.2.
+    .. [1] Rosti et al. 1998, section 2.2.
 
     Examples
     --------
@@ -531,10 +519,4 @@ def _checked_axis(name: str, values: ArrayLike) -> Array:
         raise ModelError(
             f"{name} must increase, but {axis[at + 1]:.6g} follows {axis[at]:.6g}; sort them and drop repeats"
         )
-    return _read_only(axis)
-
-
-def _read_only(array: Array) -> Array:
-    array = array.copy()
-    array.flags.writeable = False
-    return array
+    return read_only(axis.copy())

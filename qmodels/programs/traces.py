@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.arrays import Array, Ints
+from phasefit.arrays import Array, Ints, read_only
 from phasefit.checks import boolean, check_fields, instance_of, real_array
-from phasefit.records import Drawing, Record, Result
+from phasefit.records import Drawing, Record, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.programs.quantities import LARGEST, positive
 from qmodels.words import plural
@@ -19,7 +19,6 @@ from qmodels.words import plural
 if TYPE_CHECKING:
     import pandas as pd
 
-T = TypeVar("T", bound=np.generic)
 
 #: What a segment may be; "io" is I/O of no known direction, or on a file's metadata.
 KINDS = ("read", "write", "io", "compute")
@@ -90,9 +89,7 @@ class IOTotals(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per process."""
-        import pandas as pd
-
-        return pd.DataFrame({name: getattr(self, name) for name in self.__dataclass_fields__})
+        return data_frame({name: getattr(self, name) for name in self.__dataclass_fields__})
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +130,7 @@ class StorageTargets(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each target."""
-        import pandas as pd
-
-        return pd.DataFrame({"number": self.number, "bytes": self.bytes})
+        return data_frame({"number": self.number, "bytes": self.bytes})
 
     def __post_init__(self) -> None:
         for name in ("number", "bytes"):
@@ -266,7 +261,7 @@ class Trace(Result):
         _check_order(start, end, duration)
         order = np.lexsort((rank, end, start))
         for name, column in columns.items():
-            object.__setattr__(self, name, _frozen(column[order]))
+            object.__setattr__(self, name, read_only(column[order]))
         object.__setattr__(self, "processes", processes)
         object.__setattr__(self, "duration", duration)
         self._check_origin()
@@ -295,10 +290,8 @@ class Trace(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per segment: rank, start, end, kind, bytes."""
-        import pandas as pd
-
         columns = ("rank", "start", "end", "kind", "bytes")
-        return pd.DataFrame({name: getattr(self, name) for name in columns})
+        return data_frame({name: getattr(self, name) for name in columns})
 
     def table(self) -> str:
         """Return a summary as text: what the trace holds, and what was noticed."""
@@ -356,7 +349,7 @@ def whole_array(name: str, value: object, *, least: int, most: int) -> Ints:
     if outside.any():
         at = int(outside.argmax())
         raise ModelError(f"{name}[{at}] is {array[at]}; it must be from {least} to {most}")
-    return _frozen(array.astype(np.int64))
+    return read_only(array.astype(np.int64))
 
 
 def _checked_times(name: str, value: ArrayLike) -> Array:
@@ -367,7 +360,7 @@ def _checked_times(name: str, value: ArrayLike) -> Array:
     if outside.any():
         at = int(outside.argmax())
         raise ModelError(f"{name}[{at}] is {array[at]:.6g} s; it must be from 0 to {LARGEST:g}")
-    return _frozen(array + 0.0)  # no negative zero
+    return read_only(array + 0.0)  # no negative zero
 
 
 def _checked_kinds(value: object) -> NDArray[np.str_]:
@@ -423,8 +416,3 @@ def process_count(value: object) -> int:
     ):
         raise ModelError(f"processes must be a whole number from 1 to {MOST_PROCESSES}, got {value!r:.60}")
     return int(value)
-
-
-def _frozen(array: NDArray[T]) -> NDArray[T]:
-    array.flags.writeable = False
-    return array

@@ -28,8 +28,7 @@ class PriorityWaits:
 
     References
     ----------
-    .. [1] G. Horváth, "Efficient analysis of the MMAP[K]/PH[K]/1 priority queue", *Eur. J. Oper. Res.*
-       246 (2015) 128-139.
+    .. [1] Horváth 2015.
     .. [2] D. M. Lucantoni, "New results on the single server queue with a batch Markovian arrival
        process", *Stoch. Models* 7 (1991) 1-46.
     """

@@ -13,9 +13,9 @@ from scipy.linalg import expm
 from scipy.sparse import csr_array
 
 from phasefit import PhaseType
-from phasefit.arrays import Array, Ints
+from phasefit.arrays import Array, Ints, read_only
 from phasefit.checks import positive_vector, real_vector, whole_number
-from phasefit.records import Drawing, Record, Result
+from phasefit.records import Drawing, Record, Result, data_frame
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.markov import transient
 from qmodels.markov.descent import Descent
@@ -60,9 +60,7 @@ class QueueOverTime(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each time."""
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {"time": self.times, "mean_jobs": self.mean_jobs, "mean_waiting": self.mean_waiting}
         )
 
@@ -101,8 +99,7 @@ def queue_at(queue: ManyServerQueue, times: ArrayLike, *, jobs: int = 0) -> Queu
 
     References
     ----------
-    .. [1] A. Jensen, "Markoff chains as an aid in the study of Markoff processes",
-       *Skand. Aktuarietidskr.* 36 (1953) 87-91.
+    .. [1] Jensen 1953.
 
     Examples
     --------
@@ -111,9 +108,7 @@ def queue_at(queue: ManyServerQueue, times: ArrayLike, *, jobs: int = 0) -> Queu
     >>> queue_at(queue, [0.0, 1.0, 100.0], jobs=3).mean_jobs.round(4)
     array([3.    , 2.5168, 1.    ])
     """
-    jobs, when = whole_number("jobs", jobs, least=0), real_vector("times", times)
-    if when.min() < 0.0:
-        raise ModelError(f"times must be >= 0, got {when.min():.6g}")
+    jobs, when = whole_number("jobs", jobs, least=0), real_vector("times", times, least=0.0)
     decay = queue.solve().chain.decay_rate()
     top = jobs + queue._speeds.size + levels_above(decay)
     rates, level = cut_off(queue.chain(), top)
@@ -148,8 +143,7 @@ def drain_time(queue: ManyServerQueue, backlog: int) -> Descent:
 
     References
     ----------
-    .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins University
-       Press 1981, ch. 3.
+    .. [1] Neuts 1981, ch. 3.
 
     Examples
     --------
@@ -242,8 +236,7 @@ class CyclicQueue(Record):
         if rates.size != seconds.size or rates.min() < 0.0 or rates.max() == 0.0:
             raise ModelError("rates must be >= 0, not all zero, one for each of seconds")
         for name, value in (("rates", rates), ("seconds", seconds)):
-            value.setflags(write=False)
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, read_only(value))
         one = ManyServerQueue(PhaseType.exponential(mean=1.0), self.service, servers=self.servers)
         object.__setattr__(self, "servers", one._speeds.size)
         if self.mean_rate >= one.capacity:
@@ -305,9 +298,7 @@ class CyclicQueue(Record):
         MemoryBudgetError
             If the queue grows too long in a cycle.
         """
-        when = real_vector("times", times)
-        if when.min() < 0.0:
-            raise ModelError(f"times must be >= 0, got {when.min():.6g}")
+        when = real_vector("times", times, least=0.0)
         pieces, level, begins = self._solved
         ends = np.cumsum(self.seconds)
         inside = np.mod(when, self.cycle)

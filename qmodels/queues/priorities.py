@@ -107,8 +107,7 @@ class PriorityQueue(Record):
     .. [2] R. W. Conway, W. L. Maxwell, L. W. Miller, *Theory of Scheduling*, Addison-Wesley 1967, ch. 8.
     .. [3] A. B. Bondi, J. P. Buzen, "The response times of priority classes under preemptive resume in
        M/G/m queues", *ACM SIGMETRICS* 1984, 195-201.
-    .. [4] G. Horváth, "Efficient analysis of the MMAP[K]/PH[K]/1 priority queue", *Eur. J. Oper. Res.*
-       246 (2015) 128-139.
+    .. [4] Horváth 2015.
 
     Examples
     --------
@@ -328,9 +327,7 @@ class PriorityQueue(Record):
         return int(k)
 
     def _sf(self, k: int, t: ArrayLike, served: bool) -> Any:
-        k, times = self._check(k), real_array("t", t)
-        if times.size and times.min() < 0.0:
-            raise ModelError(f"t must be >= 0, got {times.min():.6g}")
+        k, times = self._check(k), real_array("t", t, least=0.0)
         found = np.array([self._at(k, float(each), served) for each in times.ravel()])
         return shaped(found.reshape(times.shape))
 

@@ -66,8 +66,7 @@ class Queue(Record):
     .. [1] L. Kleinrock, *Queueing Systems*, vol. 1, Wiley 1975.
     .. [2] A. O. Allen, *Probability, Statistics, and Queueing Theory*, 2nd ed., Academic Press 1990.
     .. [3] W. Whitt, "The queueing network analyzer", *Bell System Tech. J.* 62 (1983) 2779-2815.
-    .. [4] H. Sakasegawa, "An approximation formula L_q = alpha rho^beta / (1 - rho)",
-       *Ann. Inst. Statist. Math.* 29 (1977) 67-75.
+    .. [4] Sakasegawa 1977.
 
     Examples
     --------

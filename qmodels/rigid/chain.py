@@ -10,7 +10,7 @@ from scipy.sparse import coo_array, csr_array
 
 from phasefit.arrays import Array, Ints
 from phasefit.checks import whole_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ConvergenceError, MemoryBudgetError
 from qmodels.markov import stationary
 from qmodels.rigid import _kernels
@@ -61,16 +61,13 @@ class Saturation(Result):
 
     def record(self) -> dict[str, Any]:
         """Return the figures, without the mix."""
-        names = ("throughput", "utilisation", "burstiness", "in_service", "states")
-        return {name: getattr(self, name) for name in names} | {"blocked": self.blocked}
+        return self._by_name("throughput", "utilisation", "burstiness", "in_service", "states", "blocked")
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each class."""
-        import pandas as pd
-
         mix = self.mix
         columns = {"servers": mix.needs, "share": mix.shares, "mean run [s]": mix.means}
-        return pd.DataFrame({**columns, "mean blocked [s]": self.blocked})
+        return data_frame({**columns, "mean blocked [s]": self.blocked})
 
 
 def saturate(mix: RigidMix, *, max_states: int = 400_000) -> Saturation:
@@ -108,8 +105,7 @@ def saturate(mix: RigidMix, *, max_states: int = 400_000) -> Saturation:
     ----------
     .. [1] I. Grosof, M. Harchol-Balter, A. Scheller-Wolf, "New stability results for multiserver-job
        models via product-form saturated systems", arXiv:2010.00631.
-    .. [2] I. Grosof, Y. Hong, M. Harchol-Balter, A. Scheller-Wolf, "The RESET and MARC techniques,
-       with application to multiserver-job analysis", arXiv:2310.01621.
+    .. [2] Grosof et al. 2023.
 
     Examples
     --------

@@ -11,7 +11,7 @@ import numpy as np
 from phasefit import MAP
 from phasefit.arrays import Array
 from phasefit.checks import real_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError, UnstableError
 from qmodels.rigid.chain import Saturation, saturate
 from qmodels.rigid.mix import RigidMix
@@ -55,15 +55,12 @@ class RigidWaits(Result):
 
     def record(self) -> dict[str, Any]:
         """Return the figures, without the chain."""
-        names = ("arrival_rate", "load", "mean_wait")
-        return {name: getattr(self, name) for name in names} | {"by_class": self.by_class}
+        return self._by_name("arrival_rate", "load", "mean_wait", "by_class")
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each class."""
-        import pandas as pd
-
         mix = self.saturation.mix
-        return pd.DataFrame({"servers": mix.needs, "share": mix.shares, "mean wait [s]": self.by_class})
+        return data_frame({"servers": mix.needs, "share": mix.shares, "mean wait [s]": self.by_class})
 
 
 def rigid_waits(
@@ -119,10 +116,8 @@ def rigid_waits(
 
     References
     ----------
-    .. [1] I. Grosof, Y. Hong, M. Harchol-Balter, A. Scheller-Wolf, "The RESET and MARC techniques,
-       with application to multiserver-job analysis", arXiv:2310.01621.
-    .. [2] H. Sakasegawa, "An approximation formula L_q = a rho^b / (1 - rho)", *Ann. Inst. Statist.
-       Math.* 29 (1977) 67-75.
+    .. [1] Grosof et al. 2023.
+    .. [2] Sakasegawa 1977.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 
 from phasefit.arrays import Array
 from phasefit.checks import check_fields, real_number, share, whole_number
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.networks.product_form import birth_death_weights
 
@@ -148,8 +148,7 @@ class StageCurve(Result):
 
     References
     ----------
-    .. [1] K. M. Chandy, U. Herzog, L. Woo, "Parametric analysis of queuing networks", *IBM J. Res.
-       Develop.* 19 (1), 1975.
+    .. [1] Chandy et al. 1975.
 
     Examples
     --------
@@ -223,7 +222,5 @@ class StageCurve(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return the time of the stage for 1, 2, 4, ..., 64 programs."""
-        import pandas as pd
-
         numbers = [2**k for k in range(7)]
-        return pd.DataFrame({"programs": numbers, "seconds": [self.time(n) for n in numbers]})
+        return data_frame({"programs": numbers, "seconds": [self.time(n) for n in numbers]})

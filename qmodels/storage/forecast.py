@@ -11,7 +11,7 @@ import numpy as np
 
 from phasefit.arrays import Array, Indices
 from phasefit.checks import share, whole_number
-from phasefit.records import Drawing, Record, Result
+from phasefit.records import Drawing, Record, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.storage.curves import MOST_PROGRAMS, StageCurve
 from qmodels.storage.learning import ALIKE, LearntStage, learn_stage
@@ -76,14 +76,12 @@ class ShareForecast(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each number: the mean, its interval, percentiles of a run, and each stage."""
-        import pandas as pd
-
         columns = {"programs": self.numbers, "seconds": self.seconds, "low": self.low, "high": self.high}
         columns |= {f"p{100 * q:.0f}": row for q, row in zip(PERCENTILES, self.percentiles, strict=True)}
         for k, name in enumerate(self.stages):
             columns[name] = self.stage_seconds[k]
             columns[f"{name} low"], columns[f"{name} high"] = self.stage_low[k], self.stage_high[k]
-        return pd.DataFrame(columns)
+        return data_frame(columns)
 
     def record(self) -> dict[str, object]:
         """Return what JSON and tables show: rows by number, doubling, and families by stage."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from phasefit.arrays import Array
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.words import plural
 
@@ -185,9 +185,7 @@ class SharedRuns(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each run and stage: programs, stage, run and seconds."""
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {"programs": n, "stage": name, "run": k + 1, "seconds": value}
             for name, by_number in self.seconds.items()
             for n, values in by_number.items()

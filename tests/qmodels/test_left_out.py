@@ -46,6 +46,7 @@ def test_disks_with_another_order_are_said_to_be_taken_as_shared(policy, disks):
 
 def test_private_disks_have_no_order_to_leave_out():
     assert reduction(SpaceSharing(4, 4), PLAIN, disks="fcfs") == ("exact", "")
+    assert SHARED not in reduction(SpaceSharing(1, 1), PLAIN, disks="fcfs", model="burst-classes")[1]
 
 
 @pytest.mark.parametrize("arrivals", [match_moments(1.0, 4.0), TIDES], ids=["law", "process"])

@@ -31,6 +31,13 @@ def fixed(io, cpu, bursts):
     return Program([phase], phase_count=Geometric(float(bursts)))
 
 
+def test_a_job_that_is_alone_on_the_machine_takes_turns_with_nobody():
+    given = SpaceSharing(1, 1), System(4, 2), Workload(fixed(4.0, 12.0, 4), demand=match_moments(1.0, 2.5))
+    by_class, whole = (predict(*given, load=0.1, model=name) for name in ("burst-classes", "speed-scaled"))
+    assert whole.method == "exact"
+    assert by_class.mean_response == pytest.approx(whole.mean_response, rel=1e-9)
+
+
 def test_alike_bursts_are_in_service_by_their_number():
     found = served((2, 3), (1.0, 1.0), (0.7, 0.7), True)
     for counts, probability in found.given.items():

@@ -18,9 +18,9 @@ from qmodels.io.job_logs.stamps import Clock, zone_of
 from qmodels.io.job_logs.states import SLURM, States
 from qmodels.io.job_logs.table import (
     JobTable,
-    job_number,
     number_in,
     number_in_cell,
+    numbers_between,
     whole_number,
 )
 
@@ -253,14 +253,7 @@ def _enter_row(table: JobTable, clock: Clock, states: States, rows: Rows, of: Ma
 
 def _allocated(text: str) -> int:
     """How many resources ``0-3 7`` are."""
-    total = 0
-    for part in text.split():
-        first, dash, last = part.partition("-")
-        low = job_number(first)
-        high = job_number(last) if dash else low
-        if high < low:
-            raise ValueError("has a range that ends below its start")
-        total += high - low + 1
+    total = sum(map(numbers_between, text.split()))
     if total >= 2**31:
         raise ValueError("tells of more than 2^31 resources")
     return total

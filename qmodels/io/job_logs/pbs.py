@@ -11,7 +11,7 @@ from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices
 from qmodels.io.job_logs.lines import Lines, Rejected, first_line
 from qmodels.io.job_logs.stamps import Clock, duration
 from qmodels.io.job_logs.states import SLURM
-from qmodels.io.job_logs.table import JobTable, begun, job_number, whole_number
+from qmodels.io.job_logs.table import JobTable, begun, job_number, numbers_between, whole_number
 
 _LINE = re.compile(
     r"[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2};([A-Za-z]);([^;]*);(.*)",
@@ -164,12 +164,7 @@ def _places(text: str) -> int:
     if star:
         job_number(first)
         return whole_number(count)
-    first, dash, last = text.partition("-")
-    low = job_number(first)
-    high = job_number(last) if dash else low
-    if high < low:
-        raise ValueError("has a range that ends below its start")
-    return high - low + 1
+    return numbers_between(text)
 
 
 def _of_select(text: str) -> dict[str, int]:

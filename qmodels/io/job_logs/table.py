@@ -380,6 +380,16 @@ def whole_number(text: str, *, most: int = _MOST_PROCESSORS) -> int:
     return int(text)
 
 
+def numbers_between(text: str) -> int:
+    """How many whole numbers ``3-7`` are; 3 alone is one."""
+    first, dash, last = text.partition("-")
+    low = job_number(first)
+    high = job_number(last) if dash else low
+    if high < low:
+        raise ValueError("has a range that ends below its start")
+    return high - low + 1
+
+
 def number_in(text: str) -> int:
     """The number of a job out of whatever it is called by; -1 where that is no number."""
     name = text.rpartition("!")[2]  # Batsim names the workload before it

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from qmodels.markov.sweeps import _kernels
 
 Indices: TypeAlias = NDArray[np.unsignedinteger]
@@ -63,9 +63,7 @@ class Sweeps:
         # Unsigned, a place cannot count from the end: kernels that need not ask are faster.
         places = (_as_unsigned(rates.indptr), _as_unsigned(rates.indices))
         # Read-only, as some are: for writable ones all kernels would be compiled a second time.
-        data = rates.data.view()
-        data.flags.writeable = False
-        return cls(*places, data, out, right_side, _as_unsigned(middle), low, high)
+        return cls(*places, read_only(rates.data.view()), out, right_side, _as_unsigned(middle), low, high)
 
     def sweep(self, x: Array, times: int) -> None:
         """Improve `x` in place by double sweeps, without a subtraction.
@@ -116,7 +114,7 @@ class Sweeps:
 
         References
         ----------
-        .. [1] H. A. van der Vorst, "Bi-CGSTAB", *SIAM J. Sci. Stat. Comput.* 13 (1992) 631-644.
+        .. [1] van der Vorst 1992.
         """
         with np.errstate(all="ignore"):
             return self._bicgstab(x, reduction, most)

@@ -49,8 +49,7 @@ def default_candidates(
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 4.
+    .. [1] Rosti et al. 1998, sec. 4.
 
     Examples
     --------

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError, UnstableError
 from qmodels.policies.base import AbstractPolicy, work_bounds
 from qmodels.policies.choice.candidates import ROUNDING
@@ -81,10 +81,8 @@ class Overload(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """A row for processors and one for disks."""
-        import pandas as pd
-
         names = list(self.carried)
-        return pd.DataFrame(
+        return data_frame(
             {
                 "resource": names,
                 "count": [self.machine[name] for name in names],

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import match_moments
+from phasefit.arrays import Array
 from phasefit.checks import positive_vector
-from phasefit.records import Result
+from phasefit.records import Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.policies.base import POLICIES, AbstractPolicy, work_bound
 from qmodels.policies.choice.candidates import checked_candidates
@@ -27,7 +28,6 @@ from qmodels.progress import Progress
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 LOADS: Final = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SCVS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -65,9 +65,7 @@ class PolicyMap(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per cell."""
-        import pandas as pd
-
-        return pd.DataFrame(self.records())
+        return data_frame(self.records())
 
     def records(self) -> list[dict[str, Any]]:
         """Plain values, one cell each; what is not known is null."""
@@ -145,8 +143,7 @@ def best_policies(
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 4.
+    .. [1] Rosti et al. 1998, sec. 4.
 
     Examples
     --------

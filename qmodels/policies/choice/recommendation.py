@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Any
 
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.networks.replay import FitError
 from qmodels.policies.base import AbstractPolicy, work_bounds
@@ -124,16 +124,12 @@ class Recommendation(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per candidate."""
-        import pandas as pd
-
-        return pd.DataFrame([row.record() for row in self.rows])
+        return data_frame([row.record() for row in self.rows])
 
     def drawn(self) -> pd.DataFrame:
         """The objective of the candidates that have one, with the errors of the predictions."""
-        import pandas as pd
-
         known = [row for row in self.rows if isfinite(row.value)]
-        return pd.DataFrame(
+        return data_frame(
             {
                 "policy": [row.label for row in known],
                 "value": [row.value for row in known],
@@ -230,8 +226,7 @@ def recommend(
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 4.
+    .. [1] Rosti et al. 1998, sec. 4.
 
     Examples
     --------

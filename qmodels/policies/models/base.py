@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Final
@@ -18,7 +18,7 @@ from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.base import AbstractPolicy, RunningJobs
 from qmodels.policies.methods import method_of
 from qmodels.policies.models.demand import demand_law, mixed_approximately
-from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain
+from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain, check_blocks
 from qmodels.policies.models.recorded_domain import of_another_kind, outside, traits
 from qmodels.policies.models.recorded_errors import percentile_error, recorded_error, regime
 from qmodels.policies.system import Arrangement, Placement, System, Workload
@@ -68,11 +68,22 @@ class Case:
         """Jobs per second that the running jobs complete with all partitions taken."""
         return float(self.jobs.throughput[-1])
 
+    def check_size(self, what: str, sizes: Sequence[float], fix: str) -> None:
+        """See `check_blocks`: of a chain of the running jobs that has so many states at each level."""
+        check_blocks(what, sizes, self.workload.arrivals, self.memory, fix)
+
+    def check_stages(
+        self, order: int, fix: str = "use a demand law of lower order or fewer partitions"
+    ) -> None:
+        """See `check_size`: of a chain of jobs that are counted by their stage."""
+        c = self.arrangement.max_running
+        self.check_size(f"the chain of {c} jobs of {order} stages", occupancy_counts(c, order).tolist(), fix)
+
     @property
     def has_few_states(self) -> bool:
         """Whether a chain that counts running jobs by their stage of demand is sure to be small."""
         arrangement = self.arrangement
-        if self.workload.has_bursts or arrangement.overheads or len(set(arrangement.sizes or ())) > 1:
+        if self.workload.has_bursts or arrangement.overheads or arrangement.unequal_sizes:
             return False
         order = max(2, self.demand[0].order)
         return bool(occupancy_counts(self.jobs.throughput.size, order)[-1] <= _FEW)

@@ -7,8 +7,8 @@ from functools import cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.crowding import MOST_CROWDS
@@ -17,7 +17,6 @@ from qmodels.policies.models.job_classes import CountedJobs, counted_jobs, needs
 from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.state_search import explored
 
-Array = NDArray[np.float64]
 #: Small jobs on disk partitions without a large one and beside one, and large jobs that transfer and
 #: that compute.
 State = tuple[int, int, int, int]

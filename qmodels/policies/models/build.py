@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.markov import solve_qbd
 from qmodels.policies.base import AbstractPolicy, RunningJobs, running_jobs, work_bound
@@ -29,8 +29,6 @@ from qmodels.policies.models.overhead import sizes_with_overhead, with_overhead
 from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain, check_blocks
 from qmodels.policies.speed_table import SpeedTable
 from qmodels.policies.system import Arrangement, System, Workload
-
-Array = NDArray[np.float64]
 
 #: A capacity is beyond the bound only where it is more than rounding.
 _NOISE: Final = 1.0 + 1e-9
@@ -135,7 +133,7 @@ def _at_given_speeds(
     jobs: RunningJobs, policy: AbstractPolicy, system: System, running: SpeedTable
 ) -> RunningJobs:
     """The running jobs with other speeds; ModelError where these can mean nothing."""
-    if len(set(policy.arrangement(system).sizes or ())) > 1:
+    if policy.arrangement(system).unequal_sizes:
         raise ModelError(f"{policy.label} has jobs of several speeds; running gives one for all that run")
     if running.max_running != jobs.throughput.size:
         raise ModelError(
@@ -173,10 +171,8 @@ def capacity(policy: AbstractPolicy | str, system: System, workload: Workload, *
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
-       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, secs. 3.3-3.5.
-    .. [2] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks
-       of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
+    .. [1] Rosti et al. 1998, secs. 3.3-3.5.
+    .. [2] Baskett et al. 1975.
 
     Examples
     --------

@@ -7,12 +7,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.networks.occupancy import Occupancies
 from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.bursts_in_service import affordable, served
-from qmodels.policies.models.policy_queue import RunningChain, check_blocks
+from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.sized_jobs import (
     StageTable,
     burst_stages,
@@ -25,8 +26,6 @@ from qmodels.policies.models.time_sharing import at_played_capacity
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED, VARIABLE
 from qmodels.policies.system import Arrangement, Workload
 from qmodels.programs.model import parts
-
-Array = NDArray[np.float64]
 
 #: States with all partitions taken, and of all levels, up to which jobs are followed by burst.
 MOST_STATES: Final = 500
@@ -94,13 +93,7 @@ class BurstClasses(AbstractModel):
                 f'model="{self.name}" follows mixes and variable demands of few jobs on partitions of '
                 f'one size; use model="time-sharing" or "speed-scaled", or simulate'
             )
-        check_blocks(
-            f"the chain of {followed.arrangement.max_running} jobs of {followed.order} stages",
-            followed.sizes.tolist(),
-            case.workload.arrivals,
-            case.memory,
-            "use a demand law of lower order or fewer partitions",
-        )
+        case.check_stages(followed.order)
         running = at_played_capacity(case, followed.running())
         return BuiltModel(self, running, False, running.capacity, followed.simplifications, turns=True)
 
@@ -128,8 +121,7 @@ class _Followed:
     def simplifications(self) -> tuple[str, ...]:
         """What is not followed; () for nothing."""
         said = () if self.arrangement.sizes_hold else ("partitions taken at their mean size",)
-        shared = self.arrangement.system.disk_discipline != "ps"
-        return (*said, TAKEN_AS_SHARED) if shared else said
+        return (*said, TAKEN_AS_SHARED) if self.arrangement.disks_in_turn else said
 
     def running(self) -> RunningChain:
         """Return the chain of the running jobs."""

@@ -17,10 +17,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array, read_only
 from qmodels.markov.ctmc import stationary
 from qmodels.networks.product_form import log_factorials
-
-Array = NDArray[np.float64]
 
 #: States of the largest chain that is solved, and of all for one machine.
 MOST_IN_CHAIN: Final = 600
@@ -121,7 +120,7 @@ def served(
         else:  # never seen: by what there is to do
             work = np.array(d) * np.array(bursts)
             each += work / work.sum()
-        each.setflags(write=False)
+        read_only(each)
     return InService(found, there, always, after)
 
 

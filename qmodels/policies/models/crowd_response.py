@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from phasefit import MomentsAdjustedWarning, PhaseType, match_moments
+from phasefit.arrays import Array
 from qmodels.markov import QBDSolution
 from qmodels.markov.doubling import TRAPPED
 from qmodels.markov.elimination import Factors, factor
 from qmodels.networks.waiting import ends_by, kinds_of_arrivals, waiting_rates
 from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain
-
-Array = NDArray[np.float64]
 
 #: Rates that agree to this are the same.
 _SAME: Final = 1e-9

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.networks.sizes import check_queue
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
@@ -16,8 +16,6 @@ from qmodels.policies.models.disk_crowding import DiskRooms, completions, crowdi
 from qmodels.policies.models.larger_partitions import mean_sizes, on_the_larger
 from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED
-
-Array = NDArray[np.float64]
 
 
 @MODELS.register
@@ -62,7 +60,7 @@ class CrowdedSpeeds(AbstractModel):
         check_queue("demand", arrangement.max_running, demand.order, order, case.memory)
         saturated = lying.chain(demand, None)
         said = [*case.approximation, *reduced]
-        if arrangement.system.disk_discipline != "ps" and not arrangement.private:
+        if arrangement.disks_in_turn:
             said.append(TAKEN_AS_SHARED)
         made = partial(lying.chain, demand)
         return BuiltModel(self, saturated, False, saturated.capacity, tuple(said), at_rate=made)
@@ -75,7 +73,7 @@ def _lying(case: Case) -> _Lying | None:
         return None
     alike = at.repartitioned or len(set(at.partition_sizes)) == 1
     alike = alike and len(set(at.disk_sizes)) == 1
-    if len(set(at.sizes or ())) > 1 or (alike and (at.private or at.used_disk_partitions == 1)):
+    if at.unequal_sizes or (alike and (at.private or at.used_disk_partitions == 1)):
         return None
     lying = _Lying(case)
     return lying if lying.rooms.count() <= MOST_CROWDS else None

@@ -12,12 +12,11 @@ from math import comb
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.networks.occupancy import Occupancies, sharing_centre
-from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.decomposition import (
     JobShape,
@@ -25,12 +24,10 @@ from qmodels.policies.models.decomposition import (
 )
 from qmodels.policies.models.disk_counts import DiskPartitions
 from qmodels.policies.models.disk_crowding import Crowding, DiskRooms, completions, crowding
-from qmodels.policies.models.job_stages import JobStages, burst_laws, job_stages, routes
-from qmodels.policies.models.policy_queue import RunningChain, check_blocks
+from qmodels.policies.models.job_stages import JobStages, burst_laws, check_disks_shared, job_stages, routes
+from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.stage_counts import StagedJobs
 from qmodels.policies.system import Arrangement, Workload
-
-Array = NDArray[np.float64]
 
 #: Ways in which jobs may lie on the disk partitions, up to which their law is computed.
 MOST_CROWDS: Final = 6000
@@ -54,8 +51,8 @@ class CrowdingModel(AbstractModel):
         at = case.arrangement
         return (
             case.workload.has_bursts
-            and (at.private or at.system.disk_discipline == "ps")
-            and len(set(at.sizes or ())) <= 1
+            and not at.disks_in_turn
+            and not at.unequal_sizes
             and (at.whole_disks or not at.repartitioned)  # which disks jobs are on matters more
             and not case.speeds_exact
         )
@@ -80,12 +77,8 @@ class CrowdingModel(AbstractModel):
         arrangement, workload = case.arrangement, case.workload
         allotment = case.policy.allotment(case.system)
         io, cpu = burst_laws(workload, "crowding")
-        if arrangement.system.disk_discipline != "ps" and not arrangement.private:
-            raise ModelError(
-                'model="crowding" needs processor sharing at the disks; for disk_discipline = '
-                f'"{arrangement.system.disk_discipline}" use model="decomposition", or simulate'
-            )
-        if len(set(arrangement.sizes or ())) > 1:
+        check_disks_shared(arrangement, "crowding")
+        if arrangement.unequal_sizes:
             raise ModelError(
                 'model="crowding" knows partitions of one size only; use model="speed-scaled", '
                 '"exact", or simulate'
@@ -103,13 +96,7 @@ class CrowdingModel(AbstractModel):
             pooled = DiskPartitions.of(arrangement, shared=False, lumped=True, pooled=True)
             shape, law, simplification = simpler_job(shape, workload.program, allotment, pooled, fits)
             said.append(simplification)
-        check_blocks(
-            f"the chain of {c} jobs of {shape.order} stages",
-            occupancy_counts(c, shape.order).tolist(),
-            workload.arrivals,
-            case.memory,
-            "use laws of lower order or fewer partitions",
-        )
+        case.check_stages(shape.order, "use laws of lower order or fewer partitions")
         machine = Disks(arrangement, workload)
         said += machine.simplifications
         stages = _stages_by_running(arrangement, shape) if law is None else []

@@ -13,9 +13,9 @@ from functools import cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType, match_moments
+from phasefit.arrays import Array
 from qmodels.errors import InfeasibleMomentsError
 from qmodels.networks import ClosedNetwork
 from qmodels.networks.sizes import tagged_size
@@ -36,11 +36,8 @@ from qmodels.policies.models.job_stages import (
     job_stages,
     routes,
 )
-from qmodels.policies.models.policy_queue import check_blocks
 from qmodels.policies.system import Arrangement, spread
 from qmodels.programs import AbstractProgram
-
-Array = NDArray[np.float64]
 
 #: States with all partitions taken, up to which nothing is simplified.
 MOST_STATES: Final = 800
@@ -101,11 +98,9 @@ class Decomposition(AbstractModel):
         fits = _fitting(workload.arrivals.order)
 
         def finished(on_disks: DiskPartitions, stages: Stages, order: int, *simplified: str) -> BuiltModel:
-            check_blocks(
+            case.check_size(
                 f"the chain of {arrangement.max_running} jobs of {order} stages",
                 count_states(on_disks, order),
-                workload.arrivals,
-                case.memory,
                 "use laws of lower order or fewer partitions",
             )
             running = running_on_disks(on_disks, stages)

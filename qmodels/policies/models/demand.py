@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType, match_moments
+from phasefit.arrays import Array
 from qmodels.errors import InfeasibleMomentsError, ModelError
 from qmodels.memory import MOST_SECONDS, memory_limit
 from qmodels.networks.sizes import most_that, occupancy_counts, queue_memory, queue_seconds
@@ -18,8 +18,6 @@ from qmodels.policies.models.job_stages import MOST_STAGES, count_stages, job_st
 from qmodels.policies.models.mixes import allotments, machine_allotments, mixed_demand, scale_alike
 from qmodels.policies.system import Arrangement, System, Workload
 from qmodels.programs.model import parts
-
-Array = NDArray[np.float64]
 
 #: States with all partitions taken up to which a law of demand is kept as it is.
 _KEPT: Final = 800
@@ -56,7 +54,7 @@ def demand_law(
 def _states(policy: AbstractPolicy, system: System, workload: Workload) -> Callable[[int], Array]:
     """Return what tells the states with 0..c jobs running from the phases of their demand."""
     arrangement, stages = policy.arrangement(system), workload.arrivals.order
-    if len(set(arrangement.sizes or ())) > 1:  # also by the size of their partition
+    if arrangement.unequal_sizes:  # also by the size of their partition
         kinds = DiskPartitions.of(arrangement, shared=False, lumped=True, pooled=True)
         return lambda phases: stages * np.array(count_states(kinds, phases))
     jobs = running_jobs(policy, system, workload).throughput.size

@@ -18,7 +18,6 @@ from qmodels.policies.models.disk_counts import (
 )
 from qmodels.policies.models.job_classes import CountedJobs, counted_jobs, needs_classes
 from qmodels.policies.models.job_stages import JobStages
-from qmodels.policies.models.policy_queue import check_blocks
 
 #: States with all partitions taken, times the stages of arrivals, and of all levels, up to which it is
 #: followed who is on which disk partition.
@@ -60,11 +59,9 @@ class DiskClasses(AbstractModel):
                 f'model="job-classes", or simulate'
             )
         on_disks = _disks(counted)
-        check_blocks(
+        case.check_size(
             f"the chain of {counted.arrangement.max_running} jobs of {counted.order} stages on disks",
             count_states(on_disks, counted.order),
-            case.workload.arrivals,
-            case.memory,
             'use a demand law of lower order, or model="job-classes"',
         )
         running = running_on_disks(on_disks, _stages(counted), _Beside(counted))

@@ -14,16 +14,15 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.job_stages import JobStages
 from qmodels.policies.models.policy_queue import OnPartitions, RunningChain
 from qmodels.policies.models.state_search import explored
 from qmodels.policies.system import Arrangement
 
-Array = NDArray[np.float64]
 DiskState = tuple[int, ...]  # jobs of a disk partition in each stage, class after class
 State = tuple[DiskState, ...]
 

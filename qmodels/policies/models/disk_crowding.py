@@ -14,13 +14,12 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.markov import QBD, solve_chain, solve_qbd
 from qmodels.networks.product_form import log_convolve, log_factorials
 from qmodels.policies.system import spread
 
-Array = NDArray[np.float64]
 #: Jobs on each disk partition, in falling order within each group of like partitions.
 Crowd = tuple[int, ...]
 

@@ -7,13 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.policies.models.partition_occupancy import Held
 from qmodels.policies.models.turns import private_computing, ratio_of_computing
 from qmodels.policies.system import spread
-
-Array = NDArray[np.float64]
 
 #: Computation of a job as part of its transfer, at least.
 _LEAST: Final = 1e-9

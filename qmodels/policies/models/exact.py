@@ -10,11 +10,17 @@ from qmodels.errors import ModelError
 from qmodels.networks.sizes import queue_seconds
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.disk_counts import DiskPartitions, count_states, running_on_disks
-from qmodels.policies.models.job_stages import JobStages, burst_laws, count_stages, job_stages, routes
-from qmodels.policies.models.policy_queue import RunningChain, check_blocks
+from qmodels.policies.models.job_stages import (
+    JobStages,
+    burst_laws,
+    check_disks_shared,
+    count_stages,
+    job_stages,
+    routes,
+)
+from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.speed_scaled import SpeedScaled
 from qmodels.policies.models.time_sharing_chain import time_sharing_running, time_sharing_states
-from qmodels.policies.system import Arrangement, Workload
 
 #: States, and seconds of solving, up to which the chain is taken unasked where jobs take turns.
 _FEW, _QUICK = 3000, 1.0
@@ -54,14 +60,12 @@ class Exact(AbstractModel):
         if arrangement.placement == "idle-first":
             running = time_sharing_running(case.policy.label, arrangement, case.workload, case.memory)
         else:
-            running, left_out = _by_place(arrangement, case.workload, case.memory)
+            running, left_out = _by_place(case)
         turns = arrangement.multiprogramming > 1 and arrangement.cpu_discipline == "fcfs"
         return BuiltModel(self, running, not left_out, running.capacity, left_out, turns=turns)
 
 
-def _by_place(
-    arrangement: Arrangement, workload: Workload, memory: float | None
-) -> tuple[RunningChain, tuple[str, ...]]:
+def _by_place(case: Case) -> tuple[RunningChain, tuple[str, ...]]:
     """Return the chain of the stages of all running jobs, and what it leaves out.
 
     Raises
@@ -78,13 +82,9 @@ def _by_place(
     their order can be forgotten. That is another rule than the policy's, hence approximate, if
     only by a tenth of a per cent on the cases tried.
     """
-    system = arrangement.system
+    arrangement, workload = case.arrangement, case.workload
     io, cpu = burst_laws(workload, "exact")
-    if system.disk_discipline != "ps" and not arrangement.private:
-        raise ModelError(
-            f'model="exact" needs processor sharing at the disks; for disk_discipline = '
-            f'"{system.disk_discipline}" use model="decomposition", or simulate'
-        )
+    check_disks_shared(arrangement, "exact")
 
     def stages(size_class: int, jobs: int, running: int) -> JobStages:
         p = arrangement.processors(size_class, running)
@@ -98,12 +98,10 @@ def _by_place(
         simplifications.append("among disk partitions with equally many jobs one is picked at random")
     if not arrangement.whole_disks:
         simplifications.append("disk partitions taken at their mean size")
-    check_blocks(
+    case.check_size(
         f"the chain of {arrangement.max_running} jobs of {order} stages on {len(on_disks.slots)} "
         f"disk partitions",
         count_states(on_disks, order),
-        workload.arrivals,
-        memory,
         'use model="decomposition" or "speed-scaled", laws of lower order, fewer phases or '
         "phase_count = Geometric(mean)",
     )

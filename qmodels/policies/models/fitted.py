@@ -6,9 +6,9 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType, tail_law
+from phasefit.arrays import Array
 from phasefit.errors import ModelError
 from qmodels.errors import MemoryBudgetError
 from qmodels.networks.many_server import ManyServerQueue
@@ -26,8 +26,6 @@ from qmodels.policies.base import running_jobs
 from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.demand import demand_law, simpler_laws, time_alone
 from qmodels.policies.models.mixes import mixed_demand
-
-Array = NDArray[np.float64]
 
 #: Most phases of the law of a job that is followed beside others, in a chain that has a copy of all
 #: their states for each; where it is not, some ten of all lengths cost nothing.

@@ -6,13 +6,11 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import block_diag, csr_array, hstack, vstack
 
+from phasefit.arrays import Array
 from qmodels.networks.occupancy import Centre
 from qmodels.policies.models.policy_queue import RunningChain
-
-Array = NDArray[np.float64]
 
 #: Share of the starts on a full machine that draw the arrangement anew, for the solver's sake.
 _ANEW: Final = 1e-9

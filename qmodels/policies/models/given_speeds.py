@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
+from phasefit.arrays import Array
 from qmodels.errors import ConvergenceError
 from qmodels.markov import solve_chain
 from qmodels.networks.occupancy import Centre
-
-Array = NDArray[np.float64]
 
 #: Relative change of a factor at which they are found, and steps until then.
 _SAME: Final = 1e-8

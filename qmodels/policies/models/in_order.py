@@ -15,7 +15,7 @@ from qmodels.networks.sizes import queue_seconds
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.demand import time_alone
 from qmodels.policies.models.disk_counts import filled
-from qmodels.policies.models.policy_queue import Behind, check_blocks
+from qmodels.policies.models.policy_queue import Behind
 from qmodels.policies.models.state_search import explored
 from qmodels.policies.system import Workload
 
@@ -58,11 +58,9 @@ class InOrder(AbstractModel):
                 f'model="{self.name}" follows jobs of one burst of computation in turns, if they are few; '
                 f'use model="time-sharing", or simulate'
             )
-        check_blocks(
+        case.check_size(
             f"the chain of {case.policy.label}",
             partitions.sizes,
-            case.workload.arrivals,
-            case.memory,
             'use fewer partitions, or model="time-sharing"',
         )
         empty = ((0, 0),) * partitions.partitions

@@ -9,9 +9,9 @@ from math import comb
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType, convolve
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.networks.occupancy import Occupancies
 from qmodels.networks.sizes import occupancy_counts
@@ -20,7 +20,7 @@ from qmodels.policies.models.bursts_in_service import affordable, drawn, served
 from qmodels.policies.models.crowding import Disks
 from qmodels.policies.models.demand import is_near, simpler_laws
 from qmodels.policies.models.larger_partitions import mean_sizes
-from qmodels.policies.models.policy_queue import RunningChain, check_blocks
+from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.shared_disk import sharing_throughput
 from qmodels.policies.models.sized_jobs import ALIKE, alternating, two_sizes
 from qmodels.policies.models.stage_counts import Counts, FollowedStages, StagedJobs
@@ -28,8 +28,6 @@ from qmodels.policies.models.time_sharing_loads import VARIABLE, two_branches
 from qmodels.policies.system import Arrangement, Workload
 from qmodels.programs import AbstractProgram, Program
 from qmodels.programs.model import parts
-
-Array = NDArray[np.float64]
 
 #: States with all partitions taken, and of all levels, up to which jobs are counted by class.
 MOST_STATES: Final = 500
@@ -82,13 +80,7 @@ class JobClasses(AbstractModel):
                 f'model="{self.name}" counts few jobs of few classes on partitions of one size; use '
                 f'model="speed-scaled", or simulate'
             )
-        check_blocks(
-            f"the chain of {counted.arrangement.max_running} jobs of {counted.order} stages",
-            counted.sizes.tolist(),
-            case.workload.arrivals,
-            case.memory,
-            "use a demand law of lower order or fewer partitions",
-        )
+        case.check_stages(counted.order)
         saturated = counted.running(None)
         # disks that are shared carry as much of a mix as of mean jobs; the chain may say a little more
         shared = not counted.in_turn and saturated.capacity >= case.capacity * (1.0 - _SAME)
@@ -104,17 +96,12 @@ def needs_classes(case: Case) -> bool:
     at, workload = case.arrangement, case.workload
     if case.given or (at.private and not case.approximation):
         return False
-    return _unlike(case) or (_in_turn(case) and (workload.demand.scv > VARIABLE or _several(workload)))
+    return _unlike(case) or (at.disks_in_turn and (workload.demand.scv > VARIABLE or _several(workload)))
 
 
 def _several(workload: Workload) -> bool:
     """Return whether jobs are of several programs."""
     return workload.mix == "each" and len(parts(workload.program)) > 1
-
-
-def _in_turn(case: Case) -> bool:
-    """Return whether jobs take turns at the disks that they share."""
-    return case.system.disk_discipline != "ps" and not case.arrangement.private
 
 
 def _unlike(case: Case) -> bool:
@@ -190,9 +177,9 @@ def counted_jobs(case: Case) -> tuple[CountedJobs, ...]:
 
 def _ever_fewer(case: Case) -> Iterator[CountedJobs]:
     workload = case.workload
-    if workload.has_bursts or workload.mix == "mean" or len(set(case.arrangement.sizes or ())) > 1:
+    if workload.has_bursts or workload.mix == "mean" or case.arrangement.unequal_sizes:
         return
-    in_turn = _in_turn(case)
+    in_turn = case.arrangement.disks_in_turn
     for law, said in _laws(workload, in_turn=in_turn):
         classes = _classes(workload, law, by_size=in_turn)
         # of less variable demands the small jobs count, which are not cut by working set

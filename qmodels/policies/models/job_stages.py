@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.errors import MemoryBudgetError, ModelError
-from qmodels.policies.system import Workload
+from qmodels.policies.system import Arrangement, Workload
 from qmodels.programs import AbstractProgram, Geometric, Program, WorkloadMix
-
-Array = NDArray[np.float64]
 
 #: More stages than any chain of running jobs could be built of.
 MOST_STAGES: Final = 2000
@@ -158,3 +157,12 @@ def burst_laws(workload: Workload, model: str) -> tuple[PhaseType, PhaseType]:
             f"in a scenario"
         )
     return io, cpu
+
+
+def check_disks_shared(arrangement: Arrangement, model: str) -> None:
+    """ModelError if jobs that share a disk partition have it one after the other."""
+    if arrangement.disks_in_turn:
+        raise ModelError(
+            f'model="{model}" needs processor sharing at the disks; for disk_discipline = '
+            f'"{arrangement.system.disk_discipline}" use model="decomposition", or simulate'
+        )

@@ -7,13 +7,11 @@ from itertools import product
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.policies.models.disk_crowding import completions, occupancy_law, saturated_law
 from qmodels.policies.system import Arrangement
 from qmodels.programs import AbstractProgram
-
-Array = NDArray[np.float64]
 
 #: Part of what they carry up to which jobs are followed; speeds here are not quite those of the queue.
 _WITHIN: Final = 1.0 - 1e-6

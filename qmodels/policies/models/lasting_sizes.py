@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from phasefit import MAP, PhaseType
+from phasefit.arrays import Array
 from qmodels.markov import solve_qbd
 from qmodels.networks.sizes import queue_seconds
 from qmodels.policies.models.partition_occupancy import PartitionLoads
@@ -25,8 +25,6 @@ from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain
 from qmodels.policies.models.sized_jobs import two_sizes
 from qmodels.policies.models.time_sharing_loads import Machine, Partitions
 from qmodels.policies.models.turns import MOST_BY_CLASS, mixed_speeds, part_in_turns, partition_classes
-
-Array = NDArray[np.float64]
 
 #: Second and third moment of the sizes of one branch, which is exponential, of mean one.
 _OF_A_BRANCH: Final = 2.0, 6.0

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType, mixture
+from phasefit.arrays import Array, read_only
 from qmodels.errors import ModelError
 from qmodels.policies.system import Arrangement, System, Workload
 from qmodels.programs import AbstractProgram
 from qmodels.programs.model import parts
 from qmodels.programs.side_by_side import times_of_parts, times_unlike
-
-Array = NDArray[np.float64]
 
 #: Ratios this near are one ratio.
 _ROUNDING: Final = 1e-12
@@ -44,10 +43,7 @@ def relative_times(program: AbstractProgram, p: float, d: float) -> tuple[Array,
     kept, place = np.unique(first, return_inverse=True)
     weights = np.zeros(kept.size)
     np.add.at(weights, place, [weight for weight, _ in given])
-    ratios = ratios[kept]
-    for each in (weights, ratios):
-        each.setflags(write=False)
-    return weights, ratios
+    return read_only(weights), read_only(ratios[kept])
 
 
 def _first_of_equals(ratios: Array) -> NDArray[np.intp]:

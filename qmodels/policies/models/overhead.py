@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.networks.occupancy import Centre, Entries
 from qmodels.policies.models.policy_queue import RunningChain
-
-Array = NDArray[np.float64]
 
 
 def sizes_with_overhead(sizes: Sequence[float], laws: Sequence[PhaseType]) -> list[float]:

@@ -7,9 +7,9 @@ from itertools import product
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.disk_counts import (
     DiskPartitions,
@@ -19,11 +19,8 @@ from qmodels.policies.models.disk_counts import (
     running_on_disks,
 )
 from qmodels.policies.models.job_stages import JobStages
-from qmodels.policies.models.policy_queue import check_blocks
 from qmodels.policies.models.shared_disk import sharing_throughput
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED
-
-Array = NDArray[np.float64]
 
 #: States with all partitions taken, and of all levels, up to which every place is followed.
 MOST_STATES: Final = 250
@@ -45,7 +42,7 @@ class Places(AbstractModel):
         # given sizes with disks of their own are exact in the speed-scaled model, too
         if case.given or at.repartitioned or not unequal or (at.private and at.sizes):
             return False
-        if case.workload.has_bursts and len(set(at.sizes or ())) <= 1:
+        if case.workload.has_bursts and not at.unequal_sizes:
             return False
         sizes = count_states(places_of(case), case.demand[0].order)
         return sizes[-1] * case.workload.arrivals.order <= MOST_STATES and sum(sizes) <= _ALL_STATES
@@ -60,18 +57,16 @@ class Places(AbstractModel):
         """
         arrangement, (demand, reduced) = case.arrangement, case.demand
         on_disks = places_of(case)
-        check_blocks(
+        case.check_size(
             f"{arrangement.max_running} jobs on partitions of {len(on_disks.slots[0])} sizes with a "
             f"demand of order {demand.order}",
             count_states(on_disks, demand.order),
-            case.workload.arrivals,
-            case.memory,
             'use a demand law of lower order, fewer sizes, or model="speed-scaled"',
         )
         running = running_on_disks(on_disks, _stages(demand), _Beside(case, on_disks), demand)
         said = [*case.approximation, *reduced]
         exact = arrangement.private and not said and not case.workload.has_bursts
-        if not arrangement.private and arrangement.system.disk_discipline != "ps":
+        if arrangement.disks_in_turn:
             said.append(TAKEN_AS_SHARED)
         return BuiltModel(self, running, exact, running.capacity, tuple(said))
 

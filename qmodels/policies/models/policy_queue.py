@@ -7,18 +7,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from phasefit import MAP, PhaseType
+from phasefit.arrays import Array
 from qmodels.markov import QBD, solve_chain
 from qmodels.memory import MOST_SECONDS, check_memory, check_seconds, memory_limit
 from qmodels.networks.many_server import arrival_process, dense_block, queue_chain
 from qmodels.networks.occupancy import Centre
 from qmodels.networks.sizes import queue_memory, queue_seconds
 from qmodels.policies.models.stage_counts import StagedJobs
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +105,7 @@ class RunningChain:
         """
         centre, c, staged = self.centre, self.max_running, self.staged
         more = np.maximum(np.arange(c + 1) - alone, 0)
-        pace = np.repeat(part ** (more / (c - alone)), self.sizes)
+        pace = np.repeat(part ** (more / max(c - alone, 1)), self.sizes)
         if staged is not None:
             staged = replace(staged, speeds=staged.speeds * pace[:, None])
             centre = staged.centre()

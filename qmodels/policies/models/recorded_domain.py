@@ -87,7 +87,7 @@ def of_another_kind(arrangement: Arrangement, workload: Workload) -> tuple[str, 
         said.append("partitions of unequal sizes")
     elif not arrangement.whole_disks:
         said.append("disks that do not divide among their partitions")
-    if arrangement.system.disk_discipline != "ps" and not arrangement.private:
+    if arrangement.disks_in_turn:
         said.append("disks that serve their jobs in turn")
     if arrangement.overheads:
         said.append("time that dividing the processors takes")

@@ -64,9 +64,7 @@ class TimeLaw(Law):
         shares = (0.5, 0.9, 0.95, 0.99)
         return {
             "unit": "s",
-            "mean": self.mean,
-            "std": self.std,
-            "scv": self.scv,
+            **self._by_name("mean", "std", "scv"),
             "percentiles": {f"{q:g}": self.percentile(q) for q in shares},
             "method": self.method,
             "truncation": self.truncation,

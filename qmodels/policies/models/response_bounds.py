@@ -11,14 +11,11 @@ from math import inf, log
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType, convolve
 from qmodels.markov.walk import Walk, entries_by_target, quantile
 from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.stage_counts import StagedJobs
-
-Array = NDArray[np.float64]
 
 #: Largest order of a law that is asked for a percentile: beyond, it takes longer than it saves.
 _MOST: Final = 600

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from phasefit.arrays import Array
 
 
 def sharing_throughput(contents: NDArray[np.int64], io: Array, cpu: Array) -> Array:
@@ -28,8 +28,7 @@ def sharing_throughput(contents: NDArray[np.int64], io: Array, cpu: Array) -> Ar
 
     References
     ----------
-    .. [1] M. Reiser, S. S. Lavenberg, "Mean-value analysis of closed multichain queuing networks",
-       *J. ACM* 27 (1980) 313-322.
+    .. [1] Reiser and Lavenberg 1980.
 
     Examples
     --------

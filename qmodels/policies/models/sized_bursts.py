@@ -6,19 +6,17 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.crowding import Disks, running_by_stage
 from qmodels.policies.models.job_stages import JobStages
-from qmodels.policies.models.policy_queue import RunningChain, check_blocks
+from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.sized_jobs import sized_classes, stages_of
 from qmodels.programs import AbstractProgram
 from qmodels.programs.model import parts
-
-Array = NDArray[np.float64]
 
 #: States with all partitions taken, and of all levels, up to which jobs are followed by burst.
 MOST_STATES: Final = 400
@@ -76,13 +74,7 @@ class SizedBursts(AbstractModel):
                 f'processor sharing; use model="speed-scaled", or simulate'
             )
         arrangement = case.arrangement.at_mean_sizes()
-        check_blocks(
-            f"the chain of {arrangement.max_running} jobs of {stages[0].order} stages",
-            occupancy_counts(arrangement.max_running, stages[0].order).tolist(),
-            case.workload.arrivals,
-            case.memory,
-            "use a demand law of lower order or fewer partitions",
-        )
+        case.check_stages(stages[0].order)
         disks = Disks(arrangement, case.workload)
 
         def made(arrival_rate: float | None) -> RunningChain:
@@ -97,8 +89,7 @@ class SizedBursts(AbstractModel):
 def _stages(case: Case) -> list[JobStages] | None:
     """Return the stages of a job with 0..c running; None where they cannot be followed."""
     workload, at = case.workload, case.arrangement
-    shared = case.system.disk_discipline == "ps" or at.private
-    if workload.has_bursts or workload.mix == "mean" or not shared or len(set(at.sizes or ())) > 1:
+    if workload.has_bursts or workload.mix == "mean" or at.disks_in_turn or at.unequal_sizes:
         return None
     at = at.at_mean_sizes()
     for made in (_by_size, _without_memory):

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.policies.models.job_stages import JobStages
 from qmodels.policies.models.turns import part_in_turns
 from qmodels.policies.system import Workload
 from qmodels.programs import AbstractProgram, Program
 from qmodels.programs.model import parts
-
-Array = NDArray[np.float64]
 
 #: Rounds of bursts one after the other by which a job of a regular law is made up, at most.
 MOST_ROUNDS: Final = 6

@@ -14,7 +14,7 @@ from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.crowding import chain_at_one_speed
 from qmodels.policies.models.disk_counts import DiskPartitions, count_states, running_on_disks
 from qmodels.policies.models.job_stages import JobStages
-from qmodels.policies.models.policy_queue import RunningChain, check_blocks
+from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.time_sharing_loads import TAKEN_AS_SHARED
 from qmodels.policies.system import spread
 
@@ -37,14 +37,14 @@ class SpeedScaled(AbstractModel):
         """See `AbstractModel.build`."""
         arrangement, (demand, reduced) = case.arrangement, case.demand
         simplifications = (*case.approximation, *reduced)
-        if len(set(arrangement.sizes or ())) > 1:
+        if arrangement.unequal_sizes:
             running, exact = _by_size(case, demand), arrangement.private and arrangement.whole_disks
             capacity = running.capacity
         else:
             running, exact = _at_one_speed(case, demand), case.jobs.exact
             capacity = case.capacity
         built = BuiltModel(self, running, exact and not simplifications, capacity, simplifications)
-        if arrangement.system.disk_discipline == "ps" or arrangement.private:
+        if not arrangement.disks_in_turn:
             return built
         return replace(built, simplifications=(*simplifications, TAKEN_AS_SHARED))
 
@@ -67,12 +67,10 @@ def _by_size(case: Case, demand: PhaseType) -> RunningChain:
     arrangement, program = case.arrangement, case.workload.program
     on_disks = DiskPartitions.of(arrangement, shared=False, lumped=True, pooled=True)
     used = arrangement.used_disk_partitions
-    check_blocks(
+    case.check_size(
         f"{arrangement.max_running} jobs on partitions of {len(on_disks.slots[0])} sizes with a "
         f"demand of order {demand.order}",
         count_states(on_disks, demand.order),
-        case.workload.arrivals,
-        case.memory,
         "use a demand law of lower order or fewer sizes",
     )
     # every stage counts as transferring, so that the shares below say how busy it keeps both

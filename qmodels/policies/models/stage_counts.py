@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from qmodels.networks.occupancy import Centre, Entries, Occupancies
+from phasefit.arrays import Array
+from qmodels.networks.occupancy import Centre, Occupancies, staged_centre
 from qmodels.policies.models.job_stages import JobStages
 
-Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 
@@ -73,19 +73,4 @@ class StagedJobs:
 
     def centre(self) -> Centre:
         """The chain of the counts."""
-        ways, running = self.ways, self.running
-        local, leave, enter = Entries(), Entries(), Entries()
-        for a in range(self.order):
-            here = np.flatnonzero(ways.counts[:, a])
-            k, without = running[here], ways.fewer[here, a]
-            served = ways.counts[here, a] * self.speeds[here, a]
-            for b in np.flatnonzero(self.jumps[:, a].max(axis=0)).tolist():
-                if b != a:
-                    local.add(here, ways.more[without, b], served * self.jumps[k, a, b])
-            if self.exits[:, a].max() > 0.0:
-                leave.add(here, without, served * self.exits[k, a])
-            if self.alpha[:, a].max() > 0.0:
-                room = np.flatnonzero(ways.more[:, a] >= 0)
-                enter.add(room, ways.more[room, a], self.alpha[running[room] + 1, a])
-        n = int(ways.starts[-1])
-        return Centre(ways.starts, local.matrix(n), leave.matrix(n), enter.matrix(n))
+        return staged_centre(self.ways, self.alpha, self.jumps, self.exits, self.speeds)

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.markov import QBDSolution
 from qmodels.memory import MOST_SECONDS, check_memory, check_seconds, memory_limit
 from qmodels.networks.moves import Moves
@@ -23,8 +24,6 @@ from qmodels.networks.sojourn import SojournLaw
 from qmodels.networks.waiting import kinds_of_arrivals, waits_by_kind
 from qmodels.policies.models.policy_queue import PolicyQueue
 from qmodels.policies.models.stage_counts import FollowedStages, StagedJobs
-
-Array = NDArray[np.float64]
 
 #: Bytes held for each rate of the chain while it is put together and asked.
 _BYTES: Final = 60.0

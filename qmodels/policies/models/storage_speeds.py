@@ -46,8 +46,7 @@ def storage_speeds(
 
     References
     ----------
-    .. [1] K. M. Chandy, U. Herzog, L. Woo, "Parametric analysis of queuing networks", *IBM J. Res.
-       Develop.* 19 (1), 1975.
+    .. [1] Chandy et al. 1975.
 
     Examples
     --------

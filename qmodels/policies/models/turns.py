@@ -11,12 +11,11 @@ from importlib.resources import files
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array, read_only
 from qmodels.policies.models._kernels import computing_shares, ratios_between
 from qmodels.policies.models.bursts_in_service import served
-
-Array = NDArray[np.float64]
 
 #: Most jobs on a partition whose order of turns is followed by class, and most that are followed by
 #: class at all.
@@ -235,9 +234,7 @@ def _turns(ones: int, twos: int, means: tuple[float, float]) -> tuple[Array, Arr
         if queue:
             fixed[n, place[queue[1:]]] += 1.0 / means[queue[0]]
             ends[n, queue[0]] = 1.0 / means[queue[0]]
-    for each in (fixed, moving, ends):
-        each.setflags(write=False)
-    return fixed, moving, ends
+    return read_only(fixed), read_only(moving), read_only(ends)
 
 
 def _queues(ones: int, twos: int) -> list[tuple[int, ...]]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc
 
 from phasefit.arrays import Array
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.detection import find_bursts
 from qmodels.programs.traces import UNKNOWN, Trace
@@ -80,9 +80,7 @@ class FoundCheckpoints(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each checkpoint."""
-        import pandas as pd
-
-        return pd.DataFrame({"start": self.start, "end": self.end, "bytes": self.bytes})
+        return data_frame(self._by_name("start", "end", "bytes"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from phasefit.arrays import read_only
+from phasefit.records import data_frame
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ def check_columns(record: Any, names: tuple[str, ...], like: str) -> None:
         if (column := getattr(record, name)) is not None:
             if column.shape != shape:
                 raise ModelError(f"{name} has shape {column.shape}, {like} {shape}")
-            column.flags.writeable = False
+            read_only(column)
 
 
 def frame_of_columns(record: Any, names: tuple[str, ...]) -> pd.DataFrame:
@@ -45,7 +47,5 @@ def frame_of_columns(record: Any, names: tuple[str, ...]) -> pd.DataFrame:
     names : tuple of str
         The columns, in order.
     """
-    import pandas as pd
-
     columns = {name: getattr(record, name) for name in names}
-    return pd.DataFrame({name: x for name, x in columns.items() if x is not None})
+    return data_frame({name: x for name, x in columns.items() if x is not None})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.change_points import MOST_VALUES, find_runs
@@ -48,7 +48,7 @@ class CommonPhases(Record):
         if self.io.ndim != 2 or self.io.shape != self.cpu.shape:
             raise ModelError(f"io has shape {self.io.shape}, cpu {self.cpu.shape}")
         for column in (self.io, self.cpu):
-            column.flags.writeable = False
+            read_only(column)
 
 
 def common_phases(traces: Sequence[Trace], gap: float | None = None) -> CommonPhases:

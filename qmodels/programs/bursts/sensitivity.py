@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from phasefit.arrays import Array, Ints
 from phasefit.checks import real_vector
-from phasefit.records import Result
+from phasefit.records import Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.columns import check_columns
 from qmodels.programs.bursts.detection import SHORTEST_GAP, By, operations
@@ -60,9 +60,7 @@ class GapSensitivity(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per threshold."""
-        import pandas as pd
-
-        return pd.DataFrame({"gap": self.gaps, "bursts": self.bursts, "io_share": self.io_share})
+        return data_frame({"gap": self.gaps, "bursts": self.bursts, "io_share": self.io_share})
 
     def table(self) -> str:
         """Return a line per threshold, and the widest plateau."""

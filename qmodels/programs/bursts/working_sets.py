@@ -10,7 +10,7 @@ import numpy as np
 
 from phasefit.arrays import Array
 from phasefit.checks import boolean
-from phasefit.records import Drawing, Result
+from phasefit.records import Drawing, Result, data_frame
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.change_points import SCATTER, Run, find_runs
 from qmodels.programs.bursts.detection import find_bursts
@@ -52,8 +52,6 @@ class FoundWorkingSets(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per phase of each set: mean seconds, and coefficients of variation."""
-        import pandas as pd
-
         rows = []
         for number, run in enumerate(self.runs, 1):
             for j in range(run.period):
@@ -64,7 +62,7 @@ class FoundWorkingSets(Result):
                     row += [mean, float(mine.std()) / mean if mean > 0 else 0.0]
                 rows.append(row)
         names = ["set", "first", "repeat", "phase", "io", "io_cv", "cpu", "cpu_cv"]
-        return pd.DataFrame(rows, columns=names)
+        return data_frame(rows, columns=names)
 
     def table(self) -> str:
         """Return a line per working set."""
@@ -153,8 +151,7 @@ def find_working_sets(
 
     References
     ----------
-    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
-       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, section 2.
+    .. [1] Rosti et al. 1998, section 2.
 
     Examples
     --------

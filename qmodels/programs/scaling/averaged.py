@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from qmodels.programs.phases import Burst
 from qmodels.programs.scaling.posterior import Posterior
 from qmodels.programs.scaling.terms import Library, Part
@@ -21,7 +21,7 @@ class AveragedTerms:
     coefficients: Array  #: (terms,)
 
     def __post_init__(self) -> None:
-        self.coefficients.flags.writeable = False
+        read_only(self.coefficients)
 
     def __call__(self, p: Any, d: Any) -> Array:
         """Seconds on `p` processors and `d` disks that broadcast."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from phasefit.arrays import Array
 from phasefit.checks import one_of, real_array
-from phasefit.records import Drawing, Record, Result
+from phasefit.records import Drawing, Record, Result, data_frame
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.laws import checked_allotment
 from qmodels.programs.model import Program
@@ -408,27 +408,15 @@ class FittedProgram(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per component: formula, its probability, noise, runs, allotments, its name if any."""
-        import pandas as pd
-
         cells = [[getattr(one, name) for name in _COLUMNS] for one in self.components]
         names = [one.name for one in self.components]
-        frame = pd.DataFrame(cells, columns=_COLUMNS)
+        frame = data_frame(cells, columns=_COLUMNS)
         return frame.assign(name=names) if any(names) else frame
 
     def record(self) -> dict[str, Any]:
         """Return the laws of the bursts, how well they are known, and what the runs cannot tell."""
-        return {
-            "name": self.name,
-            "runs": self.runs,
-            "size": self.size,
-            "discrepancy": self.discrepancy,
-            "components": self.components,
-            "unidentified": self.unidentified,
-            "cliffs": self.cliffs,
-            "contradictions": self.contradictions,
-            "seed": self.seed,
-            "method": self.method,
-        }
+        known = ("name", "runs", "size", "discrepancy", "components")
+        return self._by_name(*known, "unidentified", "cliffs", "contradictions", "seed", "method")
 
     def drawn(self) -> pd.DataFrame:
         """Return the noise of each burst, named by its phase."""

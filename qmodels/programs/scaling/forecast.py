@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.programs.scaling.discrepancy import Margin, doublings_outside
@@ -126,7 +126,7 @@ class Forecast(Result):
             array = getattr(self, name)
             if array.shape != self.processors.shape:
                 raise ModelError(f"{name} has shape {array.shape}, the allotments {self.processors.shape}")
-            array.flags.writeable = False
+            read_only(array)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per allotment; cells are empty where the runs do not decide."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from qmodels.programs.scaling.misfit import Misfit
 from qmodels.programs.scaling.posterior import Posterior
 from qmodels.words import counted
@@ -52,7 +52,7 @@ class Measured:
 
     def __post_init__(self) -> None:
         for array in vars(self).values():
-            array.flags.writeable = False
+            read_only(array)
 
     def at(self, p: Array, d: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Return the seconds on allotments, NaN where none were measured, and whether the law has others.

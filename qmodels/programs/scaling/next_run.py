@@ -77,9 +77,7 @@ class NextRun(Result):
         left = pd.Series(self.remaining.tolist(), dtype="Float64")
         return pd.DataFrame(
             {
-                "processors": self.processors,
-                "disks": self.disks,
-                "core_seconds": self.core_seconds,
+                **self._by_name("processors", "disks", "core_seconds"),
                 "remaining_variance": left,
                 "settles": self.settles,
             }

@@ -114,6 +114,13 @@ def test_classes_are_drawn_as_many_as_there_are(rng):
     assert alike[2] == pytest.approx(3.0 * np.array([0.2, 0.6, 0.2, 0.0]), rel=1e-10)
 
 
+@pytest.mark.thorough
+def test_a_partition_of_very_many_jobs_completes_what_its_disk_does():
+    """Factorials of so many leave the range of the floats."""
+    work = Workload(Program([Phase(io=1.0, cpu=0.5)] * 2))
+    assert capacity(TS(1, 1, 200), System(1, 1), work, model="time-sharing") == pytest.approx(0.5)
+
+
 def test_the_golden_occupancies_come_out():
     rooms = PartitionRooms((1, 1), 2, 4)
     found = Occupancy(rooms).solved(lambda held, k: partition_rates(held, 1.0, [1.0] * 3), 0.8)

@@ -182,8 +182,7 @@ class Machine:
     @property
     def level_of_detail(self) -> int:
         """0: occupancy of every disk partition; 1: disks evenly loaded; 2: partitions too."""
-        most = self.sizes[0] * self.arrangement.multiprogramming
-        if self.rooms.count() <= MOST_OCCUPANCIES and most <= MOST_AT_DISK:
+        if _told_apart(self.rooms):
             return 0
         capped = self.arrangement.max_running < sum(self.sizes) * self.arrangement.multiprogramming
         return 1 if self.alike.count() <= (MOST_OCCUPANCIES if capped else MOST_ALIKE) else 2
@@ -382,7 +381,7 @@ class Machine:
             )
 
         def rates(rooms: PartitionRooms) -> Rates:
-            if rooms.sizes == self.sizes and rooms.count() <= MOST_OCCUPANCIES:
+            if rooms.sizes == self.sizes and _told_apart(rooms):
                 return lambda held, k: paced(apart(held, first[k]), k)
             most = rooms.multiprogramming
             return lambda held, k: {j: x for j, x in paced(even()[k], k).items() if j <= most}
@@ -434,9 +433,14 @@ def _for_ever_fewer(rooms: PartitionRooms, order: int, *, in_full: bool) -> Iter
     for most in range(rooms.multiprogramming, 1, -1):
         running = min(rooms.max_running, most * sum(rooms.sizes))
         fewer = replace(rooms, multiprogramming=most, max_running=running)
-        known = fewer.count() * order <= MOST_OCCUPANCIES and fewer.sizes[0] * most <= MOST_AT_DISK
-        if known or (in_full and fewer == rooms):
+        if _told_apart(fewer, order) or (in_full and fewer == rooms):
             yield fewer
+
+
+def _told_apart(rooms: PartitionRooms, order: int = 1) -> bool:
+    """Whether states are few, beside so many stages of arrivals, and those of a disk within the floats."""
+    few = rooms.count() * order <= MOST_OCCUPANCIES
+    return few and rooms.sizes[0] * rooms.multiprogramming <= MOST_AT_DISK
 
 
 def _soon(rooms: PartitionRooms, order: int) -> bool:

@@ -109,10 +109,10 @@ def write_tables(rows: Sequence[dict[str, object]]) -> None:
 
 def predicted_again(row: dict[str, object]) -> dict[str, object]:
     """Return a row of the record with what is predicted today, where another model takes the point."""
-    # a percentile of bursts follows one job by a law that is nearer to it than that of the others
+    # percentiles follow one job by a law that is nearer to it than that of the others
     said = str(row["reduction"])
-    bursts = str(row["kind"]).endswith("bursts") and ("as one law" in said or "matched in" in said)
-    taken = bursts or row["kind"] in ("SP demand", "DP demand") or str(row["kind"]).startswith("TS")
+    nearer = any(words in said for words in ("as one law", "matched in", "taken as Erlang"))
+    taken = nearer or row["kind"] in ("SP demand", "DP demand") or str(row["kind"]).startswith("TS")
     if not taken or row["method"] != row["method"]:  # other points have no other model, or NaN: refused
         return row
     point = recorded_point(str(row["kind"]), int(float(str(row["number"]))))
@@ -124,7 +124,7 @@ def predicted_again(row: dict[str, object]) -> dict[str, object]:
         return row | {"refused": str(error), "method": "", "predicted": "again"}
     in_turns = answer.solved.built.turns  # its percentiles are of jobs that are played
     if (
-        not (bursts or in_turns)
+        not (nearer or in_turns)
         and answer.model == row["model"]
         and abs(answer.mean_response / float(str(row["mean"])) - 1.0) < SAME
     ):

@@ -27,10 +27,9 @@ TWO_PROGRAMS = WorkloadMix(
 
 def played(first, bursts, gaps, room):
     """Waits and stays of jobs on one partition that is all of the machine."""
-    shape = room + 1, room + 1
     waits, stays = np.full(first.size - 1, np.nan), np.full(first.size - 1, np.nan)
-    around = np.ones(shape), np.zeros(shape), np.ones(shape)
-    play_partition(first, bursts, gaps, np.array([0.5]), np.ones(1), *around, waits, stays)
+    around = np.ones((1, 1)), np.zeros((1, 1)), np.ones((1, 1))
+    play_partition(first, bursts, gaps, np.array([0.5]), np.ones(1), room, room, *around, waits, stays)
     return waits, stays
 
 

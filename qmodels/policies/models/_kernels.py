@@ -201,16 +201,17 @@ def _next_burst(job, after, bursts, burst, stage):
 
 
 @njit(cache=True, nogil=True)
-def play_partition(first, bursts, gaps, picks, units, chance, others, slower, waits, stays):
+def play_partition(first, bursts, gaps, picks, units, room, most, chance, others, slower, waits, stays):
     """Fill ``waits`` and ``stays`` (n,), NaN at first, with those of jobs in turns on one partition.
 
     See `played_turns`. Job i has the ``bursts`` (b, 2) from ``first[i]`` to ``first[i + 1]``; jobs of the
-    whole machine come after ``gaps``, and the next start is on this partition with ``chance`` (c + 1, M + 1)
-    by the jobs that run and those here, for which ``picks`` in [0, 1) are used in turn. ``others``
-    (c + 1, M + 1) is the rate at which jobs elsewhere end, after ``units`` of a mean of one, and ``slower``
-    (c + 1, M + 1) how many times slower than alone the disk is.
+    whole machine come after ``gaps`` and start while fewer than ``most`` run, on this partition, while it
+    has fewer than ``room``, with a ``chance``, for which ``picks`` in [0, 1) are used in turn. ``others``
+    is the rate at which jobs elsewhere end, after ``units`` of a mean of one, and ``slower`` how many times
+    slower than alone the disk is; all three (c + 1, M + 1) by the jobs that run and those here, or (1, 1)
+    where these do not matter.
     """
-    room, c = others.shape[1] - 1, others.shape[0] - 1
+    last, last_here = chance.shape[0] - 1, chance.shape[1] - 1
     who, burst, turn = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64)
     left, since = np.zeros(room), np.zeros(room)
     arrived = np.empty(gaps.size)
@@ -224,10 +225,11 @@ def play_partition(first, bursts, gaps, picks, units, chance, others, slower, wa
                 moving += 1
             elif computing < 0 or turn[n] < turn[computing]:
                 computing = n
-        pace = slower[running, here] * moving
+        at = min(running, last), min(here, last_here)
+        pace = slower[at] * moving
         step, ends = coming, -1  # an arrival
-        if running > here and unit / others[running, here] < step:
-            step, ends = unit / others[running, here], -2  # a job elsewhere
+        if running > here and unit / others[at] < step:
+            step, ends = unit / others[at], -2  # a job elsewhere
         for n in range(here):
             if turn[n] == 0 and left[n] * pace < step:
                 step, ends = left[n] * pace, n
@@ -236,7 +238,7 @@ def play_partition(first, bursts, gaps, picks, units, chance, others, slower, wa
         now += step
         coming -= step
         if running > here:
-            unit -= step * others[running, here]
+            unit -= step * others[at]
         for n in range(here):
             if turn[n] == 0:
                 left[n] -= step / pace
@@ -263,8 +265,8 @@ def play_partition(first, bursts, gaps, picks, units, chance, others, slower, wa
                 for each in (who, burst, turn):
                     each[ends] = each[here]
                 left[ends], since[ends] = left[here], since[here]
-        while begun < came and running < c and own < stays.size:
-            placed = picks[picked] < chance[running, here]
+        while begun < came and running < most and own < stays.size:
+            placed = here < room and picks[picked] < chance[min(running, last), min(here, last_here)]
             picked = (picked + 1) % picks.size
             if placed:
                 number, stage = _next_burst(own, first, bursts, first[own], 0)

@@ -80,8 +80,11 @@ def played_response(solved: SolvedQueue, wait: PhaseType) -> tuple[DrawnTimes, f
     gaps = _shuffled(solved.queue.arrivals, jobs * partitions, rng)
     units = _shuffled(PhaseType.exponential(mean=1.0), _MOST, rng)
     around = _around(machine, workload.demand, solved.queue.arrival_rate)
+    room = min(at.multiprogramming, at.max_running)
     waits, stays = np.full(jobs, np.nan), np.full(jobs, np.nan)
-    play_partition(first, seconds, gaps, rng.random(_MOST), units, *around, waits, stays)
+    play_partition(
+        first, seconds, gaps, rng.random(_MOST), units, room, at.max_running, *around, waits, stays
+    )
     ended = np.flatnonzero(~np.isnan(stays))
     ended = ended[int(_WARM_UP * ended.size) :]
     rate = solved.queue.arrival_rate
@@ -174,17 +177,15 @@ def _around(machine: Machine, demand: PhaseType, arrival_rate: float) -> tuple[A
     """What comes to a partition from around it, by the jobs that run and those here, (c + 1, M + 1) each.
 
     The probability that the next start is here, the rate at which jobs elsewhere end, and how many times
-    slower than alone the disk is.
+    slower than alone the disk is; (1, 1) of one partition.
     """
     at = machine.arrangement
-    partitions, c, most = at.processor_partitions, at.max_running, at.multiprogramming
-    if partitions == 1:
-        shape = c + 1, c + 1
-        return np.ones(shape), np.zeros(shape), np.ones(shape)
+    if at.processor_partitions == 1:
+        return np.ones((1, 1)), np.zeros((1, 1)), np.ones((1, 1))
     step = machine.partitions(arrival_rate)
     if machine.persistent:
         step = with_lasting_sizes(machine, demand, step)
-    running, here = np.arange(c + 1)[:, None], np.arange(most + 1)
+    running, here = np.arange(at.max_running + 1)[:, None], np.arange(at.multiprogramming + 1)
     done = step.loads.rate * step.loss
     work = step.work[:, None]
     elsewhere = np.maximum(work - done, _HARDLY_SEEN * work * (1.0 - here / np.maximum(running, 1)))

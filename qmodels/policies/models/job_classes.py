@@ -318,10 +318,9 @@ class CountedJobs:
     def _nearer(self) -> FollowedStages | None:
         """A job that keeps its demand, or a law near to it, where the others have a simpler one."""
         demand, few, kinds = self.workload.demand, self.classes[0].law.order, len(self.kinds)
-        laws = (
-            [] if self.in_turn else [law for law, _ in simpler_laws(demand) if few < law.order <= _MOST_OWN]
-        )
-        if not laws:
+        laws = [law for law, _ in simpler_laws(demand) if few < law.order <= _MOST_OWN]
+        whole = all(kind.part == "whole" for kind in self.kinds) and all(x.size == 1.0 for x in self.classes)
+        if not laws or not whole:  # jobs that are cut by size have no law of the demand
             return None
         routes = self._at_levels(*self._routes([replace(each, law=laws[0]) for each in self.classes]))
         like = few * np.arange(kinds * laws[0].order) // laws[0].order

@@ -16,6 +16,7 @@ from qmodels.policies.models.response import percentile_of, wait_of
 from qmodels.policies.models.time_sharing_loads import Machine
 from qmodels.programs import Geometric
 from tests.campaigns.unlike_points import unlike_point
+from validation import simulate
 from validation.sharing.draws import Draw
 from validation.sharing.event_loop import play_jobs
 from validation.sharing.layout import layout
@@ -152,6 +153,24 @@ def test_a_wait_of_many_phases_keeps_three_moments():
     found = _of_few_phases(PhaseType.from_rates(0.4 * many.alpha, many.jumps, many.exit, atom=0.6))
     assert found.atom == pytest.approx(0.6)
     assert found.mean == pytest.approx(0.4 * 3.0)
+
+
+@pytest.mark.thorough
+def test_stays_on_one_partition_are_those_of_the_simulator_and_not_of_the_model():
+    """Regular jobs of two programs in turns, whose mean the model has 7 % too short."""
+    mix = WorkloadMix(
+        [Program([Phase(io=1.0, cpu=2.0)] * 6), Program([Phase(io=8.0, cpu=12.0)] * 2)], [0.6, 0.4]
+    )
+    work, policy, machine = (
+        Workload(mix, PhaseType.erlang(phases=8, mean=1.0)),
+        TimeSharing(1, 1, 4),
+        System(1, 1),
+    )
+    found = predict(policy, machine, work, load=0.6)
+    known = simulate(policy, machine, work, arrival_rate=found.arrival_rate, jobs=60_000, percentiles=[0.5])
+    assert found.response.mean != pytest.approx(found.mean_response, rel=0.01)
+    assert found.response.mean == pytest.approx(known.mean_response.mean, rel=0.03)
+    assert found.percentile(0.5) == pytest.approx(known.percentile(0.5).mean, rel=0.03)
 
 
 @pytest.mark.thorough

@@ -59,7 +59,7 @@ def played_response(solved: SolvedQueue, wait: PhaseType) -> tuple[DrawnTimes, f
     Returns
     -------
     times : DrawnTimes
-        Seconds, with the mean of the queue.
+        Seconds.
     beyond : float
         Probability of larger times below which the jobs are too few to tell.
 
@@ -67,9 +67,10 @@ def played_response(solved: SolvedQueue, wait: PhaseType) -> tuple[DrawnTimes, f
     -----
     Of the other partitions only the number of their jobs is followed. It falls at the rate, and the next
     start is on the partition that is played with the probability, that the model has for so many running
-    jobs and so many here. With one partition nothing is left out. Gaps and sizes are the quantiles of
-    their laws in random order. The longest waits of the model are those of the jobs that waited longest,
-    and stays are as much longer as makes the mean that of the model.
+    jobs and so many here. Gaps and sizes are the quantiles of their laws in random order. The longest waits
+    of the model are those of the jobs that waited longest. Stays on several partitions, or beside an exact
+    mean, are as much longer as makes the mean that of the model. With one partition nothing is left out, so
+    that they are left as they are: the mean of the times is then not that of the model, but nearer.
     """
     workload, rng = solved.workload, np.random.default_rng(_SEED)
     at = solved.policy.arrangement(solved.system).at_mean_sizes()
@@ -89,7 +90,9 @@ def played_response(solved: SolvedQueue, wait: PhaseType) -> tuple[DrawnTimes, f
     ended = ended[int(_WARM_UP * ended.size) :]
     rate = solved.queue.arrival_rate
     mean_wait, mean = solved.chain.mean_excess() / rate, solved.chain.mean_level() / rate
-    times = stays[ended] * ((mean - mean_wait) / stays[ended].mean())
+    times = stays[ended]
+    if partitions > 1 or solved.built.exact:
+        times *= (mean - mean_wait) / times.mean()
     in_order = np.lexsort((rng.random(ended.size), waits[ended]))
     times[in_order] += _quantiles(_of_few_phases(wait).ppf, ended.size, _POINTS_OF_WAIT, mean_wait)
     return DrawnTimes(np.sort(times)), _BEYOND / times.size

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from phasefit import MAP, PhaseType, fit, match_moments
-from qmodels import Phase, Program, System, TimeSharing, Workload, WorkloadMix, predict
+from qmodels import Burst, Phase, Program, System, TimeSharing, Workload, WorkloadMix, predict
 from qmodels.errors import ModelError
 from qmodels.policies.models._kernels import play_partition
 from qmodels.policies.models.played_turns import _around, _bursts, _of_few_phases, played_response
@@ -149,7 +149,7 @@ def test_a_wait_of_many_phases_keeps_three_moments():
     law = PhaseType.hyperexponential(weights=[0.5, 0.5], means=[1.0, 5.0])
     some = PhaseType.from_rates(0.4 * law.alpha, law.jumps, law.exit, atom=0.6)
     assert _of_few_phases(some) is some
-    many = PhaseType.erlang(phases=80, mean=3.0)
+    many = PhaseType.erlang(phases=300, mean=3.0)
     found = _of_few_phases(PhaseType.from_rates(0.4 * many.alpha, many.jumps, many.exit, atom=0.6))
     assert found.atom == pytest.approx(0.6)
     assert found.mean == pytest.approx(0.4 * 3.0)
@@ -199,6 +199,23 @@ def test_the_same_question_has_the_same_answer_whatever_was_asked_before():
     together, singly = asked().percentile([0.5, 0.95]), asked().percentile(0.95)
     assert together[1] == singly == asked().response.percentile(0.95)
     assert asked().response.mean == pytest.approx(asked().mean_response, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("policy", "machine", "scv", "load"),
+    [
+        (TimeSharing(1, 1, 4), System(1, 1), 1.0, 0.9999),
+        # 210 phases of a wait, of which three moments alone say little
+        pytest.param(TimeSharing(4, 2, 3), System(4, 2), 1000.0, 0.8, marks=pytest.mark.thorough),
+    ],
+    ids=["next to the capacity", "many phases"],
+)
+def test_percentiles_of_the_response_are_not_below_those_of_the_wait(policy, machine, scv, load):
+    bursts = Phase(io=Burst(1.0, law="1"), cpu=Burst(2.0, law="1"))
+    work = Workload.from_scv(Program([bursts] * 3), demand_scv=scv)
+    answer = predict(policy, machine, work, utilisation=load)
+    shares = [0.5, 0.75, 0.9, 0.95, 0.99]
+    assert (answer.percentile(shares) >= answer.wait.percentile(shares)).all()
 
 
 def test_a_percentile_that_few_jobs_exceed_is_refused():

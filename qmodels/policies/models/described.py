@@ -61,7 +61,7 @@ class DrawnTimes(Law):
 
     def ppf(self, q: ArrayLike) -> Array:
         """Seconds that a share `q` does not exceed."""
-        return np.asarray(np.quantile(self.times, np.asarray(q, dtype=float)))
+        return np.asarray(np.quantile(self.times, np.asarray(q, dtype=float), method="hazen"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,9 +35,11 @@ _ALL: Final = 1_000_000
 #: Part of the jobs, from the first, that are not counted, for they meet an empty machine.
 _WARM_UP: Final = 0.05
 #: Points of a law between which its quantiles are joined, each nearer to its end by the same factor.
-_POINTS, _POINTS_OF_WAIT = 400, 60
-#: Phases of a wait beyond which its moments have to do.
-_MOST_PHASES: Final = 64
+_POINTS, _POINTS_OF_WAIT = 400, 200
+#: The first of these times of a wait, over the last.
+_NEAR: Final = 1e-6
+#: Phases of a wait beyond which its moments have to do: its tail then takes a second and more.
+_MOST_PHASES: Final = 256
 #: Jobs that have to take longer for a percentile to be told.
 _BEYOND: Final = 10
 #: Seed of what is drawn: the same question has the same answer.
@@ -94,7 +96,7 @@ def played_response(solved: SolvedQueue, wait: PhaseType) -> tuple[DrawnTimes, f
     if partitions > 1 or solved.built.exact:
         times *= (mean - mean_wait) / times.mean()
     in_order = np.lexsort((rng.random(ended.size), waits[ended]))
-    times[in_order] += _quantiles(_of_few_phases(wait).ppf, ended.size, _POINTS_OF_WAIT, mean_wait)
+    times[in_order] += _waits(_of_few_phases(wait), ended.size, mean_wait)
     return DrawnTimes(np.sort(times)), _BEYOND / times.size
 
 
@@ -109,11 +111,23 @@ def _of_few_phases(wait: PhaseType) -> PhaseType:
     return PhaseType.from_rates(some * law.alpha, law.jumps, law.exit, atom=wait.atom)
 
 
-def _quantiles(ppf: Callable[[Array], Array], count: int, points: int, mean: float) -> Array:
+def _waits(law: PhaseType, count: int, mean: float) -> Array:
+    """So many quantiles of a wait in rising order, with this mean, by its tail at some times.
+
+    Of many phases that takes a part of the time of as many quantiles that are searched for.
+    """
+    tails = (count - np.arange(count) - 0.5) / count
+    times = np.append(0.0, float(law.isf(tails[-1])) * np.geomspace(_NEAR, 1.0, _POINTS_OF_WAIT))
+    found: Array = np.interp(-np.log(tails), -np.log(law.sf(times)), times)
+    total = float(found.mean())
+    return found * (mean / total) if total > 0.0 else found
+
+
+def _quantiles(ppf: Callable[[Array], Array], count: int, mean: float) -> Array:
     """So many quantiles of a law in rising order, most of them joined between points, with this mean."""
     shares = (np.arange(count) + 0.5) / count
-    above = np.geomspace(0.5, 0.5 / count, points)
-    at = np.concatenate([np.linspace(0.0, 0.5, points // 4)[:-1], 1.0 - above])
+    above = np.geomspace(0.5, 0.5 / count, _POINTS)
+    at = np.concatenate([np.linspace(0.0, 0.5, _POINTS // 4)[:-1], 1.0 - above])
     at = np.unique(np.clip(at, shares[0], shares[-1]))
     found = np.interp(shares, at, ppf(at))
     total = float(found.mean())
@@ -126,7 +140,7 @@ def _shuffled(law: PhaseType | MAP, count: int, rng: np.random.Generator) -> Arr
         if len(kinds_of_arrivals(law)[1]) > 1:
             return np.asarray(law.rvs(count, random_state=rng))
         law = law.gaps  # renewal
-    return np.asarray(rng.permutation(_quantiles(law.ppf, count, _POINTS, law.mean)))
+    return np.asarray(rng.permutation(_quantiles(law.ppf, count, law.mean)))
 
 
 def _demands(law: PhaseType, count: int, rng: np.random.Generator) -> Array:

@@ -84,7 +84,13 @@ class TestPartitionsOfUnlikeSize:
 class TestAJobThatMeetsAsManyAsThereAre:
     @pytest.mark.parametrize(
         ("policy", "scv", "load"),
-        [("SP(4,1)", 1.0, 0.7), ("SP(4,1)", 4.0, 0.5), ("DP(2)", 0.5, 0.6), ("TS(2,1;M=3;cpu=ps)", 2.0, 0.5)],
+        [
+            ("SP(4,1)", 1.0, 0.7),
+            ("SP(4,1)", 4.0, 0.5),
+            ("DP(2)", 0.5, 0.6),
+            ("DP(2)", 1.0, 0.9),
+            ("TS(2,1;M=3;cpu=ps)", 2.0, 0.5),
+        ],
     )
     def test_is_near_one_that_is_followed_among_them(self, policy, scv, load):
         work = workload(io=300.0, cpu=600.0, demand=match_moments(1.0, 1.0 + scv))
@@ -94,6 +100,16 @@ class TestAJobThatMeetsAsManyAsThereAre:
         assert law.mean == pytest.approx(answer.mean_response, rel=1e-9)
         for q in SHARES:
             assert law.ppf(q) == pytest.approx(answer.percentile(q), rel=0.04)
+
+    @pytest.mark.parametrize("load", [0.3, 0.9])
+    def test_waits_as_the_others_and_runs_by_a_demand_of_its_own(self, load):
+        """Where nothing is shared the time is the wait, then the demand."""
+        answer = predict("SP(2,2)", System(2, 2), workload(io=0.0, cpu=1.0), load=load)
+        queue, chain = answer.solved.queue, answer.solved.chain
+        law, _ = crowd_response(queue, chain)
+        regular, _ = crowd_response(queue, chain, PhaseType.erlang(phases=4, mean=1.0))
+        assert law.mean == pytest.approx(regular.mean, rel=1e-9)
+        assert law.std**2 - regular.std**2 == pytest.approx(1.0 - 0.25, rel=1e-9)
 
     @pytest.mark.thorough
     def test_stands_for_one_whose_chain_would_be_too_large(self):

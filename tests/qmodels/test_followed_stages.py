@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from phasefit import PhaseType, match_moments
-from qmodels import Phase, Program, SpaceSharing, System, Workload, WorkloadMix, predict
+from phasefit import PhaseType, match_moments, mixture
+from qmodels import MemoryBudgetError, Phase, Program, SpaceSharing, System, Workload, WorkloadMix, predict
 from qmodels.policies.models.crowd_response import crowd_response
 from qmodels.policies.models.stage_counts import FollowedStages
 from qmodels.policies.models.staged_response import staged_response
@@ -26,6 +27,11 @@ def law_of(queue, chain, own):
     return staged_response(queue, chain, own=own, truncation=1e-10, memory=None)[0]
 
 
+def states(refused):
+    """How many a chain that was refused is said to have."""
+    return int(re.search(r"chain of ([\d,]+) states", str(refused.value))[1].replace(",", ""))
+
+
 def test_stages_told_apart_that_are_alike_change_nothing():
     found = solved(match_moments(1.0, 3.0))
     staged = found.queue.running.staged
@@ -39,6 +45,13 @@ def test_stages_told_apart_that_are_alike_change_nothing():
     )
     known, law = (law_of(found.queue, found.chain, own) for own in (None, twice))
     assert law.order > known.order
+    assert known.mean == pytest.approx(found.chain.mean_level() / found.queue.arrival_rate)
+    said = []
+    for own in (None, twice):
+        with pytest.raises(MemoryBudgetError) as refused:
+            staged_response(found.queue, found.chain, own=own, truncation=1e-10, memory=1e3)
+        said.append(states(refused))
+    assert said[1] > said[0]
     assert law.ppf(SHARES) == pytest.approx(known.ppf(SHARES), rel=1e-8)
     nearer = replace(found.queue.running, staged=replace(staged, nearer=twice))
     among = crowd_response(found.queue, found.chain)[0]
@@ -71,6 +84,15 @@ def test_a_job_of_a_regular_demand_is_as_regular_among_simpler_ones():
 
 
 @pytest.mark.thorough
+def test_a_job_that_meets_nobody_takes_the_time_of_its_own_demand():
+    demand = PhaseType.erlang(phases=8, mean=1.0)
+    found = predict(SpaceSharing(3, 1), System(3, 1), Workload(MIX, demand), arrival_rate=1e-6)
+    assert found.solved.queue.running.staged.nearer is not None
+    alone = mixture([0.5, 0.5], [demand.scale(20.0), demand.scale(15.0)])
+    assert found.percentile(SHARES) == pytest.approx(alone.ppf(SHARES), rel=1e-5)
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "number", "seed", "rate", "simulated"),
     # twelve runs; with the law of the others percentiles were off by 16, 11, 36 and 13 %
@@ -85,3 +107,12 @@ def test_percentiles_are_those_that_were_simulated(kind, number, seed, rate, sim
     point = unlike_point(kind, number, seed=seed)
     found = predict(point.policy, point.system, point.workload, arrival_rate=rate)
     assert found.percentile([0.5, 0.95]) == pytest.approx(simulated, rel=0.02)
+
+
+@pytest.mark.thorough
+def test_a_demand_of_32_phases_is_kept_beside_jobs_of_five():
+    demand = PhaseType.erlang(phases=32, mean=1.0)
+    work = Workload(Program([Phase(io=1.0, cpu=1.0)]), demand)
+    found = predict(SpaceSharing(8, 8), System(8, 8), work, arrival_rate=1e-6)
+    assert found.solved.queue.running.demand.order == 5
+    assert found.percentile(SHARES) == pytest.approx(found.mean_response * demand.ppf(SHARES), rel=1e-6)

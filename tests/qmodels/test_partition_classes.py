@@ -13,6 +13,7 @@ from qmodels.policies.base import work_bound
 from qmodels.policies.models.bursts_in_service import chain_size, served
 from qmodels.policies.models.job_stages import job_stages, routes
 from qmodels.policies.models.merged_classes import MeanClass, merged
+from qmodels.policies.models.partition_classes import _ways
 from qmodels.policies.models.partition_occupancy import Occupancy, PartitionRooms, disk_slowness
 from qmodels.policies.models.sized_jobs import sized_classes
 from qmodels.policies.models.turns import _picked, cycles
@@ -80,6 +81,22 @@ def test_jobs_that_transfer_nothing_are_not_said_to_be_slowed_at_a_disk():
     work = Workload(fixed(0.0, 1.0, 6), demand=match_moments(1.0, 6.0))
     found = predict(TimeSharing(4, 1, 3), System(4, 1), work, load=0.4)
     assert (found.model, found.reduction) == ("partition-classes", "")
+
+
+@pytest.mark.parametrize(
+    ("partitions", "rooms"), [(2, [5, 4, 3]), (3, [7, 6, 5, 4, 3]), (4, [3, 2, 1]), (2, [4, 3, 2])]
+)
+def test_under_a_cap_room_is_given_up_down_to_an_even_number_before_memory_is(partitions, rooms):
+    at = TimeSharing(partitions, 1, rooms[0], ts_cap="min").arrangement(System(12, 1))
+    assert at.max_running == rooms[0]
+    tried = [(way.multiprogramming, remembers) for way, remembers in _ways(at)]
+    assert tried == [*((most, True) for most in rooms), (rooms[0], False)]
+
+
+def test_one_partition_gives_up_memory_before_room():
+    ways = _ways(TimeSharing(1, 1, 14).arrangement(System(2, 1)))
+    tried = [(way.multiprogramming, remembers) for way, remembers in ways]
+    assert tried == [(most, remembers) for most in (14, 13, 12) for remembers in (True, False)]
 
 
 def test_who_computes_is_drawn_anew_where_it_cannot_be_remembered():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from phasefit import MAP, PhaseType, fit, match_moments
+from phasefit import MAP, PhaseType, convolve, fit, match_moments
 from qmodels import Burst, Phase, Program, System, TimeSharing, Workload, WorkloadMix, predict
 from qmodels.errors import ModelError
 from qmodels.policies.models._kernels import play_partition
@@ -59,6 +60,23 @@ def test_a_job_of_no_work_leaves_at_once():
     assert stays[:2].tolist() == [0.0, 3.0]
 
 
+def test_a_partition_beside_another_is_that_played_by_hand():
+    """While a job runs on the other one, the disk is three times slower."""
+    chance, others, slower = (np.full((3, 3), x) for x in (0.9, 7.0, 9.0))
+    chance[0, 0], chance[1, 0] = 0.3, 0.3
+    others[1, 0], others[2, 1] = 0.5, 0.25
+    slower[2, 1], slower[1, 1] = 3.0, 1.0
+    waits, stays = np.full((2, 2), np.nan)
+    picks, units = np.array([0.5, 0.2]), np.ones(2)
+    gaps = np.array([1.0, 1.0, 9.0, 9.0])
+    bursts = np.array([[2.0, 1.0], [0.0, 5.0]])
+    play_partition(np.arange(3), bursts, gaps, picks, units, chance, others, slower, waits, stays)
+    # of the first job half is left as the second comes at 2, two seconds of a rate of a quarter;
+    # in these two thirds of a second of two are transferred, the rest alone
+    assert stays[0] == pytest.approx(2.0 + 4.0 / 3.0 + 1.0)
+    assert waits[0] == 0.0
+
+
 @pytest.mark.thorough(first=1)
 @pytest.mark.parametrize(
     ("arrivals", "demand"),
@@ -105,6 +123,42 @@ def test_what_is_around_a_partition_keeps_it_as_full_as_the_model_says(policy):
     assert (slower.max() > 1.5) == (policy.disk_partitions < policy.processor_partitions)
 
 
+@pytest.mark.parametrize("partitions", [3, 2])
+def test_what_ends_here_and_around_is_what_the_machine_completes(partitions):
+    """Of three processors, so that two partitions are unlike."""
+    work = Workload(Program([Phase(io=1.0, cpu=3.0)] * 8), match_moments(1.0, 10.0))
+    sized = Machine.of(TimeSharing(partitions, 1, 3).arrangement(System(3, 1)), work, 1.0)
+    seen = replace(sized, persistent=False)
+    step, (_, elsewhere, _) = seen.partitions(0.04), _around(seen, work.demand, 0.04)
+    assert (step.loss > 1.02).any() == (partitions == 2)
+    done, number = step.loads.number * step.loads.rate * step.loss, step.loads.number
+    here = (number * (step.work[:, None] - elsewhere)).sum(axis=1)
+    assert here == pytest.approx(done.sum(axis=1), rel=1e-9)
+    # of jobs that keep their sizes the large ones are left where all places but one are taken
+    c = seen.arrangement.max_running
+    assert (_around(sized, work.demand, 0.04)[1][c - 1, :2] < 0.98 * elsewhere[c - 1, :2]).all()
+
+
+def test_a_partition_of_several_is_played_as_long_as_one_alone():
+    work = Workload(Program([Phase(io=0.0, cpu=1.0)] * 24), PhaseType.exponential(mean=1.0))
+    beyond = []
+    for count in (1, 4):
+        solved = predict(TimeSharing(count, count, 2), System(count, count), work, load=0.5).solved
+        beyond.append(played_response(solved, wait_of(solved).law)[1])
+    assert beyond[1] == pytest.approx(beyond[0], rel=0.1)
+
+
+def test_jobs_that_are_played_have_the_processors_of_their_partition():
+    slow, fast = (Phase(io=0.5, cpu=Burst(c * 4.0, law="p")) for c in (1.0, 4.0))
+    given = [Phase(io=0.5, cpu=Burst(c, law="1")) for c in (1.0, 4.0)]
+    found = []
+    for one, other in ((slow, fast), given):
+        mix = WorkloadMix([Program([one] * 2), Program([other] * 2)], [0.5, 0.5])
+        answer = predict(TimeSharing(2, 1, 2), System(8, 1), Workload(mix), arrival_rate=0.25)
+        found.append(answer.percentile([0.5, 0.95]))
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
+
+
 def test_bursts_are_those_of_the_programs():
     rng = np.random.default_rng(3)
     first, seconds = _bursts(Workload(TWO_PROGRAMS), (1.0, 1.0), 1000, rng)
@@ -121,6 +175,16 @@ def test_bursts_are_those_of_the_programs():
     assert seconds.sum(axis=0) / 4000 == pytest.approx([500.0, 1000.0], rel=0.01)
 
 
+def test_unlike_bursts_come_in_their_order_again_and_again():
+    regular = PhaseType.erlang(phases=90, mean=1.0)
+    program = Program([Phase(io=1.0, cpu=2.0), Phase(io=3.0, cpu=4.0)], phase_count=Geometric(5.0))
+    work = Workload(program, io_bursts=regular, cpu_bursts=regular)
+    first, seconds = _bursts(work, (1.0, 1.0), 100, np.random.default_rng(3))
+    for begin, end in pairwise(first):
+        listed = [[1.0, 2.0], [3.0, 4.0]] * int(end - begin)
+        assert seconds[begin:end] == pytest.approx(np.array(listed[: end - begin]), rel=0.5)
+
+
 def test_bursts_with_laws_of_their_own_are_drawn_one_by_one():
     law = match_moments(1.0, 5.0)
     work = Workload(Program([Phase(io=1.0, cpu=2.0)] * 4), io_bursts=law, cpu_bursts=law)
@@ -131,6 +195,7 @@ def test_bursts_with_laws_of_their_own_are_drawn_one_by_one():
     many = Program([Phase(io=1.0, cpu=2.0)], phase_count=Geometric(640.0))
     first, seconds = _bursts(replace(work, program=many), (1.0, 1.0), 20_000, np.random.default_rng(3))
     assert 50 < np.diff(first).mean() <= 64  # so many turns are as good as any number
+    assert np.diff(first).min() >= 1  # and no job is without one
     together = seconds[:, 0].mean()
     assert together == pytest.approx(round(together), rel=1e-9)
     assert seconds.sum(axis=0) / 20_000 == pytest.approx([640.0, 1280.0], rel=0.03)
@@ -153,6 +218,12 @@ def test_a_wait_of_many_phases_keeps_three_moments():
     found = _of_few_phases(PhaseType.from_rates(0.4 * many.alpha, many.jumps, many.exit, atom=0.6))
     assert found.atom == pytest.approx(0.6)
     assert found.mean == pytest.approx(0.4 * 3.0)
+    varied = match_moments(1.0, 3.0, 20.0)
+    many = convolve(PhaseType.erlang(phases=300, mean=3.0), varied)
+    given = PhaseType.from_rates(0.4 * many.alpha, many.jumps, many.exit, atom=0.6)
+    found = _of_few_phases(given)
+    assert found.order <= 64
+    assert [found.moment(k) for k in (1, 2, 3)] == pytest.approx([given.moment(k) for k in (1, 2, 3)])
 
 
 @pytest.mark.thorough

@@ -6,7 +6,7 @@ from math import comb, factorial
 import numpy as np
 import pytest
 
-from phasefit import match_moments, mixture
+from phasefit import PhaseType, match_moments, mixture
 from qmodels.policies import (
     DynamicPartitioning,
     SpaceSharing,
@@ -19,6 +19,7 @@ from qmodels.policies import (
 from qmodels.policies.models.even_loads import even_rates
 from qmodels.policies.models.partition_occupancy import (
     Occupancy,
+    PartitionLoads,
     PartitionRooms,
     partition_rates,
 )
@@ -119,6 +120,39 @@ def test_a_partition_of_very_many_jobs_completes_what_its_disk_does():
     """Factorials of so many leave the range of the floats."""
     work = Workload(Program([Phase(io=1.0, cpu=0.5)] * 2))
     assert capacity(TS(1, 1, 200), System(1, 1), work, model="time-sharing") == pytest.approx(0.5)
+
+
+def test_where_no_state_is_known_the_next_start_is_on_an_emptiest_partition():
+    number = np.zeros((7, 3))
+    for k in range(7):
+        number[k, k // 3], number[k, min(k // 3 + 1, 2)] = 3 * (k // 3 + 1) - k, k % 3
+    number[6] = 0.0, 0.0, 3.0
+    nothing = np.zeros(number.shape)
+    chance = PartitionLoads(number, nothing, nothing, 0.0, nothing).next_start
+    assert (number * chance).sum(axis=1) == pytest.approx([1.0] * 6 + [0.0])
+    assert chance[4, 0] == chance[5, 0] == 1.0  # emptier than all others can be
+    assert chance[4, 1] == pytest.approx(0.5)
+
+
+def test_jobs_start_as_often_with_so_many_running_as_one_more_is_left_by_one():
+    found = Occupancy(PartitionRooms((2,), 2, 4))
+
+    def rates(held, k):
+        return {j: 1.0 - 0.5**j for j in set(held) if j}
+
+    for arrivals in (None, match_moments(1.0, 9.0), PhaseType.erlang(phases=3, mean=1.0)):
+        loads = found.solved(rates, 0.7, arrivals)
+        assert loads.onto[:-2].sum(axis=1) == pytest.approx((loads.seen * loads.rate).sum(axis=1)[1:-1])
+
+
+def test_of_few_jobs_nothing_is_kept_of_partitions_with_more_than_there_are():
+    def rates(held, k):
+        return {j: 1.0 - 0.5**j for j in set(held) if j}
+
+    few, many = (Occupancy(PartitionRooms((2,), most, 2 * most)).solved(rates, 0.5) for most in (1, 2))
+    both = few.among(many)
+    assert both.rate[3:] == pytest.approx(many.rate[3:])
+    assert ((both.rate > 0.0) == (both.number * np.arange(3) > 0.0)).all()
 
 
 def test_the_golden_occupancies_come_out():

@@ -70,7 +70,7 @@ def test_a_partition_beside_another_is_that_played_by_hand():
     picks, units = np.array([0.5, 0.2]), np.ones(2)
     gaps = np.array([1.0, 1.0, 9.0, 9.0])
     bursts = np.array([[2.0, 1.0], [0.0, 5.0]])
-    play_partition(np.arange(3), bursts, gaps, picks, units, chance, others, slower, waits, stays)
+    play_partition(np.arange(3), bursts, gaps, picks, units, 2, 2, chance, others, slower, waits, stays)
     # of the first job half is left as the second comes at 2, two seconds of a rate of a quarter;
     # in these two thirds of a second of two are transferred, the rest alone
     assert stays[0] == pytest.approx(2.0 + 4.0 / 3.0 + 1.0)

@@ -67,11 +67,11 @@ def test_a_partition_beside_another_is_that_played_by_hand():
     chance[0, 0], chance[1, 0] = 0.3, 0.3
     others[1, 0], others[2, 1] = 0.5, 0.25
     slower[2, 1], slower[1, 1] = 3.0, 1.0
-    waits, stays = np.full((2, 2), np.nan)
+    waits, stays = np.full((2, 3), np.nan)
     picks, units = np.array([0.5, 0.2]), np.ones(2)
-    gaps = np.array([1.0, 1.0, 9.0, 9.0])
-    bursts = np.array([[1.0, 1.0], [0.0, 5.0]])
-    play_partition(np.arange(3), bursts, gaps, picks, units, chance, others, slower, waits, stays)
+    gaps = np.array([1.0, 1.0, 3.0, 9.0])
+    bursts = np.array([[1.0, 1.0], [0.0, 5.0], [0.0, 5.0]])
+    play_partition(np.arange(4), bursts, gaps, picks, units, chance, others, slower, waits, stays)
     # of the first job half is left as the second comes at 2, two seconds of a rate of a quarter;
     # in these two thirds of a second are transferred, the rest alone
     assert stays[0] == pytest.approx(2.0 + 1.0 / 3.0 + 1.0)

@@ -12,6 +12,7 @@ from phasefit import MAP, PhaseType, convolve, fit, match_moments
 from qmodels import Burst, Phase, Program, System, TimeSharing, Workload, WorkloadMix, predict
 from qmodels.errors import ModelError
 from qmodels.policies.models._kernels import play_partition
+from qmodels.policies.models.described import DrawnTimes
 from qmodels.policies.models.played_turns import _around, _bursts, _of_few_phases, played_response
 from qmodels.policies.models.response import percentile_of, wait_of
 from qmodels.policies.models.time_sharing_loads import Machine
@@ -66,14 +67,14 @@ def test_a_partition_beside_another_is_that_played_by_hand():
     chance[0, 0], chance[1, 0] = 0.3, 0.3
     others[1, 0], others[2, 1] = 0.5, 0.25
     slower[2, 1], slower[1, 1] = 3.0, 1.0
-    waits, stays = np.full((2, 2), np.nan)
+    waits, stays = np.full((2, 3), np.nan)
     picks, units = np.array([0.5, 0.2]), np.ones(2)
-    gaps = np.array([1.0, 1.0, 9.0, 9.0])
-    bursts = np.array([[2.0, 1.0], [0.0, 5.0]])
-    play_partition(np.arange(3), bursts, gaps, picks, units, 2, 2, chance, others, slower, waits, stays)
+    gaps = np.array([1.0, 1.0, 3.0, 9.0])
+    bursts = np.array([[1.0, 1.0], [0.0, 5.0], [0.0, 5.0]])
+    play_partition(np.arange(4), bursts, gaps, picks, units, 2, 2, chance, others, slower, waits, stays)
     # of the first job half is left as the second comes at 2, two seconds of a rate of a quarter;
-    # in these two thirds of a second of two are transferred, the rest alone
-    assert stays[0] == pytest.approx(2.0 + 4.0 / 3.0 + 1.0)
+    # in these two thirds of a second are transferred, the rest alone
+    assert stays[0] == pytest.approx(2.0 + 1.0 / 3.0 + 1.0)
     assert waits[0] == 0.0
 
 
@@ -287,6 +288,10 @@ def test_percentiles_of_the_response_are_not_below_those_of_the_wait(policy, mac
     answer = predict(policy, machine, work, utilisation=load)
     shares = [0.5, 0.75, 0.9, 0.95, 0.99]
     assert (answer.percentile(shares) >= answer.wait.percentile(shares)).all()
+
+
+def test_times_that_are_all_zero_do_not_vary():
+    assert DrawnTimes(np.zeros(5)).scv == 0.0
 
 
 def test_a_percentile_that_few_jobs_exceed_is_refused():

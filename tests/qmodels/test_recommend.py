@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from math import isnan, nan
+from math import isnan, log, nan
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ from qmodels.policies import (
     predict,
 )
 from qmodels.policies.choice.candidates import default_candidates
-from qmodels.policies.choice.judging import why_no_error
+from qmodels.policies.choice.judging import least_alone, why_no_error
 from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
 from qmodels.policies.choice.policy_map import best_policies
 from qmodels.policies.choice.recommendation import recommend
@@ -150,14 +150,25 @@ def test_outside_of_the_record_no_error_is_stated_and_no_winner_is_named():
     assert record["candidates"][0]["error"] is None
 
 
+def test_no_response_has_a_smaller_percentile_than_a_job_alone():
+    work = Workload(JOBS.program, PhaseType.exponential(mean=1.0))
+    alone = float(work.program.mean_time(16, 4))
+    least = {name: least_alone(SP(1, 1), SMALL, work, Quantity.read(name)) for name in ("p95_s", "p50_s")}
+    assert least == pytest.approx({"p95_s": alone * log(20.0), "p50_s": alone * log(2.0)})
+    assert least_alone(SP(1, 1), SMALL, work, Quantity.read("wait_p95_s")) == 0.0
+
+
 def test_a_policy_of_unknown_error_ties_unless_a_job_alone_would_be_too_slow():
     candidates = [SP(1, 1), SP(4, 1), TS(1, 1, 2)]
-    rows = recommend(SMALL, VERY_VARIABLE, load=0.001, candidates=candidates).rows
-    assert {row.policy: (row.status, row.error) for row in rows} == {
+    found = recommend(SMALL, VERY_VARIABLE, load=0.001, candidates=candidates)
+    assert found.reason.endswith("; SP(1,1) may be as good: simulate them.")
+    assert {row.policy: (row.status, row.error) for row in found.rows} == {
         TS(1, 1, 2): ("best", np.inf),  # predicted a little sooner, but who knows
         SP(1, 1): ("tie", pytest.approx(0.0, abs=1e-8)),
         SP(4, 1): ("slower", np.inf),  # a job alone takes longer on a fourth of the processors
     }
+    without = recommend(SMALL, VERY_VARIABLE, load=0.001, candidates=[TS(1, 1, 2)])
+    assert "may be as good" not in without.reason
 
 
 def test_an_exact_policy_is_not_called_best_beside_one_that_may_be_anything():

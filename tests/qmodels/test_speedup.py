@@ -16,7 +16,8 @@ from qmodels.programs import (
     mean_of_ratios,
     speedup_surface,
 )
-from qmodels.programs.mean_ratios import ContentionRatio
+from qmodels.programs.mean_ratios import ContentionRatio, FedDisksByValues
+from qmodels.programs.quadrature import Nodes
 from qmodels.programs.sums import unlike
 
 
@@ -217,3 +218,17 @@ def test_the_error_of_a_mean_contention_is_carried_to_the_ratio():
 def test_the_number_of_processors_that_cannot_be_is_the_one_that_is_named(processors, worst):
     with pytest.raises(ModelError, match=f"got {worst}$"):
         SpeedupSurface(processors, [1.0], [[2.0], [1.0]], reference=2.0)
+
+
+def test_disks_fed_at_values_known_are_the_mean_over_these_without_an_error():
+    values, weights = np.array([5.0, 0.5, 2.0]), np.array([0.5, 0.2, 0.3])
+    found = FedDisksByValues(Nodes(values, weights, exact=True))
+    p, d = np.array([1.0, 8.0, 2.0, 1024.0]), np.array([1.0, 2.0, 4.0, 128.0])
+
+    def time(r):
+        """Over that on one processor and disk, where h = min(d, p / r) disks are fed."""
+        return np.minimum(1.0, 1.0 / r) / np.minimum(d, p / r)
+
+    each = sum(w * time(r) for r, w in zip(values, weights, strict=True))
+    assert found(p, d) == pytest.approx(each)
+    assert (found.error(p, d) == 0.0).all()

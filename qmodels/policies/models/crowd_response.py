@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from math import fsum
 from typing import Final
 
 import numpy as np
 from scipy.linalg import block_diag
+from scipy.sparse import csr_array
 
 from phasefit import MomentsAdjustedWarning, PhaseType, match_moments
 from phasefit.arrays import Array
 from qmodels.markov import QBDSolution
 from qmodels.markov.doubling import TRAPPED
 from qmodels.markov.elimination import Factors, factor
+from qmodels.networks.sojourn import SojournLaw
 from qmodels.networks.waiting import ends_by, kinds_of_arrivals, waiting_rates
 from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain
 
@@ -22,6 +25,8 @@ _SAME: Final = 1e-9
 #: Phases of a wait beyond which its moments have to do, and of a stay beyond which a job is taken to meet
 #: the mean crowd.
 _MOST_WAITING, _MOST_RUNNING = 600, 1000
+#: Phases of both beyond which few of the rates between them are above zero.
+_MOST_DENSE: Final = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +43,7 @@ class _Jobs:
 
 def crowd_response(
     queue: PolicyQueue, chain: QBDSolution, own: PhaseType | None = None
-) -> tuple[PhaseType, bool]:
+) -> tuple[PhaseType | SojournLaw, bool]:
     """Law of the time from arrival to departure of a job that meets as many others as there are.
 
     Parameters
@@ -52,7 +57,7 @@ def crowd_response(
 
     Returns
     -------
-    law : PhaseType
+    law : PhaseType or SojournLaw
         Phases of the wait, then of the stay, for each kind of partition. Its mean is that of the queue.
     whole : bool
         Whether the wait is as the queue has it; of one in too many phases only three moments are.
@@ -97,7 +102,11 @@ def crowd_response(
     served = block_diag(*(stay.jumps for stay in stays))
     rates = np.block([[jumps, np.hstack(begun)], [np.zeros((len(served), start.size)), served]])
     done = np.concatenate([np.zeros(start.size), *(stay.exit for stay in stays)])
-    return PhaseType.from_rates(np.concatenate(begin), rates, done), whole
+    begins = np.concatenate(begin)
+    if begins.size > _MOST_DENSE:
+        np.fill_diagonal(rates, 0.0)
+        return SojournLaw(begins / fsum(begins), csr_array(rates), done), whole
+    return PhaseType.from_rates(begins, rates, done), whole
 
 
 def waits_are_whole(queue: PolicyQueue) -> bool:

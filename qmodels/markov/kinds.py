@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 
 from phasefit.arrays import Array
 from qmodels.markov import _kernels
-from qmodels.markov.sparse_rates import Block, as_dense, read_only
+from qmodels.markov.sparse_rates import Block, as_dense, read_only_view
 
 Spread: TypeAlias = Array | csr_array
 
@@ -69,7 +69,7 @@ def _kinds_of_few(up: Array) -> tuple[Array, Array]:
     """`kinds` of a small matrix, row by row beside all those found before."""
     n = len(up)
     speed, kind, lead = np.empty(n), np.empty(n, dtype=np.int64), np.empty(up.shape)
-    count = _kernels.kinds_of_rows(read_only(up), _ROUNDING, speed, kind, lead)
+    count = _kernels.kinds_of_rows(read_only_view(up), _ROUNDING, speed, kind, lead)
     rows = np.flatnonzero(kind >= 0)
     spread = np.zeros((n, count))
     spread[rows, kind[rows]] = speed[rows]

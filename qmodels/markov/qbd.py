@@ -276,7 +276,7 @@ def _kept(block: Block, name: str, k: int) -> Block:
         checked = checked_block(f"{name}[{k}]", block)
         # a caller who goes on with the matrix given must not change this one
         kept = checked.copy() if checked.data.flags.writeable else checked
-        kept.data.setflags(write=False)
+        read_only(kept.data)
         return kept
     array = block if _cannot_change(block) else np.array(block, dtype=float)
     if array.ndim != 2:

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, read_only
 from qmodels.errors import ConvergenceError, ModelError
 from qmodels.markov import _kernels
 from qmodels.markov.doubling import TRAPPED
 from qmodels.markov.elimination import balance
-from qmodels.markov.sparse_rates import read_only
+from qmodels.markov.sparse_rates import read_only_view
 
 #: Phases of a level up to which loops are quicker than products of matrices: at 24 phases they take
 #: .6 of the time, at 40 1.1 times as long.
@@ -48,8 +48,7 @@ def packed(blocks: Sequence[Array]) -> tuple[Array, tuple[Array, ...]]:
     views : tuple of ndarray
         The matrices as they are seen there.
     """
-    whole = np.concatenate([block.ravel() for block in blocks])
-    whole.setflags(write=False)
+    whole = read_only(np.concatenate([block.ravel() for block in blocks]))
     views, first = [], 0
     for block in blocks:
         views.append(whole[first : first + block.size].reshape(block.shape))
@@ -90,7 +89,7 @@ def few_returns(
         If `max_steps` did not do.
     """
     returns = np.empty(lead.shape)
-    spread, lead, local, down = (read_only(block) for block in (spread, lead, local, down))
+    spread, lead, local, down = (read_only_view(block) for block in (spread, lead, local, down))
     steps, missing = _kernels.phases_of_return(spread, lead, local, down, tol, max_steps, returns)
     if steps < 0:
         raise ModelError(TRAPPED.format(-1 - steps))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csc_array, csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
-from phasefit.arrays import Array, Indices
+from phasefit.arrays import Array, Indices, read_only
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
 from qmodels.markov.sweeps import _kernels
@@ -97,7 +97,7 @@ def as_dense(block: Block) -> Array:
     return np.asarray(block.toarray() if issparse(block) else block)
 
 
-def read_only(dense: Array) -> Array:
+def read_only_view(dense: Array) -> Array:
     """Return a view that nobody can write to, so that compiled loops meet one type of rates only.
 
     Parameters
@@ -105,9 +105,7 @@ def read_only(dense: Array) -> Array:
     dense : ndarray
         Any shape.
     """
-    view = np.ascontiguousarray(dense).view()
-    view.setflags(write=False)
-    return view
+    return read_only(np.ascontiguousarray(dense).view())
 
 
 def added(dense: Array, block: Block) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.arrays import Array, Ints
+from phasefit.arrays import Array, Ints, read_only
 from phasefit.checks import check_fields, real_array, real_number, real_vector, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
@@ -110,7 +110,7 @@ class RigidJobs(Record):
             )
         for name, column in columns.items():
             if isinstance(column, np.ndarray):
-                column.setflags(write=False)
+                read_only(column)
             object.__setattr__(self, name, column)
 
     def __len__(self) -> int:

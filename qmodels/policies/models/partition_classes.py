@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.networks.sizes import occupancy_counts, queue_seconds
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
@@ -31,7 +31,6 @@ from qmodels.policies.models.time_sharing_loads import NO_MORE, TAKEN_AS_SHARED,
 from qmodels.policies.system import Arrangement, Workload
 from qmodels.programs.model import parts
 
-Array = NDArray[np.float64]
 #: Jobs of one partition by class, or by round of each class.
 Held = tuple[int, ...]
 State = tuple[Held, ...]

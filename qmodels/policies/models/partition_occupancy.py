@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import MAP, PhaseType
+from phasefit.arrays import Array
 from qmodels.markov import QBD, solve_qbd
 from qmodels.networks.many_server import arrival_process
 from qmodels.policies.models._kernels import rates_beside, slowness_beside
 from qmodels.policies.models.disk_crowding import occupancy_law, saturated_law, within_floats
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 #: Jobs on the processor partitions of one disk partition, in falling order.
 Held = tuple[int, ...]

@@ -111,27 +111,35 @@ def _of_few_phases(wait: PhaseType) -> PhaseType:
     return PhaseType.from_rates(some * law.alpha, law.jumps, law.exit, atom=wait.atom)
 
 
+def _shares(count: int) -> Array:
+    """Shares of which so many equally likely values are the quantiles, in rising order."""
+    return (np.arange(count) + 0.5) / count
+
+
+def _of_mean(values: Array, mean: float) -> Array:
+    """Values as many times as large as gives them this mean; zeros as they are."""
+    total = float(values.mean())
+    return values * (mean / total) if total > 0.0 else values
+
+
 def _waits(law: PhaseType, count: int, mean: float) -> Array:
     """So many quantiles of a wait in rising order, with this mean, by its tail at some times.
 
     Of many phases that takes a part of the time of as many quantiles that are searched for.
     """
-    tails = (count - np.arange(count) - 0.5) / count
+    tails = _shares(count)[::-1]
     times = np.append(0.0, float(law.isf(tails[-1])) * np.geomspace(_NEAR, 1.0, _POINTS_OF_WAIT))
     found: Array = np.interp(-np.log(tails), -np.log(law.sf(times)), times)
-    total = float(found.mean())
-    return found * (mean / total) if total > 0.0 else found
+    return _of_mean(found, mean)
 
 
 def _quantiles(ppf: Callable[[Array], Array], count: int, mean: float) -> Array:
     """So many quantiles of a law in rising order, most of them joined between points, with this mean."""
-    shares = (np.arange(count) + 0.5) / count
+    shares = _shares(count)
     above = np.geomspace(0.5, 0.5 / count, _POINTS)
     at = np.concatenate([np.linspace(0.0, 0.5, _POINTS // 4)[:-1], 1.0 - above])
     at = np.unique(np.clip(at, shares[0], shares[-1]))
-    found = np.interp(shares, at, ppf(at))
-    total = float(found.mean())
-    return found * (mean / total) if total > 0.0 else found
+    return _of_mean(np.interp(shares, at, ppf(at)), mean)
 
 
 def _shuffled(law: PhaseType | MAP, count: int, rng: np.random.Generator) -> Array:
@@ -148,9 +156,8 @@ def _demands(law: PhaseType, count: int, rng: np.random.Generator) -> Array:
     data = law.fitted_to
     if data is None or data.values is None:
         return _shuffled(law.scale(1.0 / law.mean), count, rng)
-    shares = (np.arange(count) + 0.5) / count
-    sizes = rng.permutation(np.quantile(data.values, shares, method="inverted_cdf"))
-    return np.asarray(sizes / sizes.mean())
+    sizes = np.quantile(data.values, _shares(count), method="inverted_cdf")
+    return np.asarray(rng.permutation(_of_mean(sizes, 1.0)))
 
 
 def _bursts(
@@ -159,8 +166,7 @@ def _bursts(
     """The first burst of each of so many jobs, (count + 1,), and the seconds of all, (bursts, 2)."""
     given = [(1.0, workload.program)] if workload.mix == "mean" else parts(workload.program)
     weights = np.cumsum([weight for weight, _ in given])
-    shares = (np.arange(count) + 0.5) / count * weights[-1]
-    program_of = rng.permutation(np.searchsorted(weights, shares))
+    program_of = rng.permutation(np.searchsorted(weights, _shares(count) * weights[-1]))
     tables, numbers, merged = [], np.zeros(count, dtype=np.int64), np.ones(count)
     for number, (_, program) in enumerate(given):
         table = np.stack(program.phase_times(*allotment), axis=1)

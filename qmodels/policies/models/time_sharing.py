@@ -6,9 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from phasefit.arrays import Array
 from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.demand import reduced_law
@@ -26,8 +24,6 @@ from qmodels.policies.models.time_sharing_loads import (
 )
 from qmodels.policies.models.turns import MOST_BY_CLASS
 from qmodels.programs.model import parts
-
-Array = NDArray[np.float64]
 
 #: Jobs of a partition that are as good as any number: what it completes is a ninth below all at the most.
 _MANY: Final = 8

@@ -15,9 +15,9 @@ from functools import cache, cached_property, lru_cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import MAP, PhaseType, match_moments
+from phasefit.arrays import Array, read_only
 from qmodels.errors import InfeasibleMomentsError
 from qmodels.networks.occupancy import Occupancies, sharing_centre
 from qmodels.networks.product_form import log_factorials
@@ -51,8 +51,6 @@ from qmodels.policies.models.turns import (
 )
 from qmodels.policies.models.unlike_programs import part_left, two_programs
 from qmodels.policies.system import Arrangement, Workload, spread
-
-Array = NDArray[np.float64]
 
 #: What is said of disks in order of arrival or at random whose jobs are taken to share them.
 TAKEN_AS_SHARED: Final = "disks taken as shared, though their bursts take turns"
@@ -478,7 +476,7 @@ def _plain_loads(
     )
     found = machine.loads(machine.plain, arrival_rate)
     for each in (found.number, found.rate, found.onto, found.seen):
-        each.setflags(write=False)
+        read_only(each)
     return found
 
 
